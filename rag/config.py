@@ -1,0 +1,261 @@
+"""The science of a study as frozen models: what is computed, never where or how fast.
+
+Defaults are the paper's (Lewis et al. 2020, appendix A and D, and DPR's index settings); whatever the paper
+leaves open says so. An unknown key is an error that names the nearest known one. Settings of the machine
+(workspace, device, threads) live in ``flows.settings``; they cannot change a result.
+"""
+
+import difflib
+import tomllib
+from collections.abc import Mapping
+from datetime import date
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from rag.errors import ConfigError
+from rag.records import TaskName
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class SourceConfig(_Frozen):
+    """One MediaWiki dump."""
+
+    path: str  # a file, "package:NAME/FILE" or "demo:FILE"
+    max_passages_per_page: int | None = Field(None, ge=1)  # the rest is counted as left out; None keeps all
+
+
+class PassageConfig(_Frozen):
+    """How pages are cut (DPR: disjoint passages of 100 words)."""
+
+    words: int = Field(100, ge=1)
+    keep_disambiguation: bool = False
+
+
+class EncoderConfig(_Frozen):
+    """The bi-encoder of questions and passages."""
+
+    path: str = "facebook/dpr-question_encoder-single-nq-base"  # of questions; trained
+    context_path: str | None = None  # of passages; frozen; None: the same weights as ``path``
+    pooling: Literal["cls", "mean"] = "cls"
+    normalize: bool = False
+    max_question_tokens: int = Field(256, ge=8)
+    max_passage_tokens: int = Field(256, ge=8)
+    score_scale: float = Field(1.0, gt=0)  # multiplies question vectors: the inverse temperature of p(z|x)
+
+
+class GeneratorConfig(_Frozen):
+    """The sequence-to-sequence model p(y|x,z) and how its input is laid out."""
+
+    path: str = "facebook/bart-large"
+    layout: str = "{title} / {text} // {question}"  # as the public RAG checkpoints expect it
+    max_source_tokens: int = Field(300, ge=16)  # only the passage text is ever cut to fit
+
+    @model_validator(mode="after")
+    def _layout_has_its_parts(self) -> "GeneratorConfig":
+        missing = [part for part in ("{title}", "{text}", "{question}") if self.layout.count(part) != 1]
+        if missing:
+            raise ValueError(f"layout must hold each of {{title}}, {{text}} and {{question}} once; check {missing}")
+        return self
+
+
+class IndexConfig(_Frozen):
+    """The passage index (DPR: HNSW with 512 neighbours; 128 is what the public RAG index uses)."""
+
+    kind: Literal["hnsw", "flat"] = "hnsw"
+    m: int = Field(128, ge=2)
+    ef_construction: int = Field(200, ge=1)
+    ef_search: int = Field(128, ge=1)
+    recall_at: int = Field(10, ge=1)
+    recall_questions: int = Field(200, ge=1)
+    min_recall: float = Field(0.95, ge=0, le=1)  # of the approximate index against exact search
+
+
+class TaskConfig(_Frozen):
+    """One task: its files, in their real format, and how its answers are decoded."""
+
+    reader: TaskName
+    train: str | None = None
+    dev: str | None = None
+    test: str
+    expected_test_rows: int | None = None
+    prefix: str = ""  # put before the question for the generator only; the retriever sees the raw question
+    num_beams: int = Field(1, ge=1)  # greedy for question answering, 4 beams for generation
+    max_new_tokens: int = Field(32, ge=1)
+    sequence_decoding: Literal["thorough", "fast"] = "thorough"
+    labels: dict[str, str] = {}  # fever: label -> the word that stands for it; one token each
+
+    @model_validator(mode="after")
+    def _fever_has_labels(self) -> "TaskConfig":
+        if (self.reader == "fever") != bool(self.labels):
+            raise ValueError("labels belong to fever tasks and to no other; fever needs a word for every label")
+        return self
+
+
+class ModelConfig(_Frozen):
+    """One model to train: its family, its passages and its recipe.
+
+    The paper prints no learning rate, batch size or number of steps, so these defaults are ours.
+    """
+
+    family: Literal["rag-token", "rag-sequence", "closed-book"]
+    corpus: str | None = None  # the passage index it is trained and tested with; None only for closed-book
+    tasks: tuple[str, ...]  # trained on the mixture of these
+    n_docs: int = Field(5, ge=1)
+    test_n_docs: int | None = Field(None, ge=1)  # None: n_docs
+    steps: int = Field(1000, ge=0)
+    batch_size: int = Field(8, ge=1)
+    learning_rate: float = Field(3e-5, gt=0)
+    question_encoder_learning_rate: float = Field(1e-5, ge=0)
+    warmup_steps: int = Field(0, ge=0)
+    max_grad_norm: float = Field(1.0, gt=0)
+    freeze_generator_encoder_layers: int = Field(0, ge=0)  # this many of the generator's lower encoder layers
+    checkpoint_every: int = Field(100, ge=1)
+    init_from: str | None = None  # another model of this study, as WebQuestions starts from the NQ model
+
+    @model_validator(mode="after")
+    def _passages_where_needed(self) -> "ModelConfig":
+        if (self.family == "closed-book") != (self.corpus is None):
+            raise ValueError("corpus names the passages of a RAG model and is left out for closed-book")
+        return self
+
+
+class SwapConfig(_Frozen):
+    """The index swap: the same questions with each index, scored against the answers of each date."""
+
+    model: str
+    facts: str  # a CSV of tenures: position, country, holder, aliases, since, until
+    template: str = "Who is {position}?"  # the paper's
+    before_corpus: str
+    before_date: date
+    after_corpus: str
+    after_date: date
+
+
+class ExpectedValue(_Frozen):
+    """A value that a cell of the report should have, with where it comes from."""
+
+    value: float
+    tolerance: float = Field(ge=0)
+    source: str
+
+
+class StudyConfig(_Frozen):
+    """A whole study; one TOML file."""
+
+    name: str = Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,40}$")
+    title: str
+    description: str = ""
+    seed: int = 0
+    sources: dict[str, SourceConfig]
+    corpora: dict[str, tuple[str, ...]]  # a passage index -> the sources it holds
+    passages: PassageConfig = PassageConfig()
+    encoder: EncoderConfig = EncoderConfig()
+    generator: GeneratorConfig = GeneratorConfig()
+    index: IndexConfig = IndexConfig()
+    tasks: dict[str, TaskConfig]
+    models: dict[str, ModelConfig]
+    swap: SwapConfig | None = None
+    expected: dict[str, ExpectedValue] = {}  # "model/task/metric" -> value
+
+    @model_validator(mode="after")
+    def _names_resolve(self) -> "StudyConfig":
+        for corpus, sources in self.corpora.items():
+            _known(f"corpora.{corpus}", sources, self.sources)
+        for name, model in self.models.items():
+            _known(f"models.{name}.tasks", model.tasks, self.tasks)
+            _known(f"models.{name}.corpus", [model.corpus] if model.corpus else [], self.corpora)
+            _known(f"models.{name}.init_from", [model.init_from] if model.init_from else [], self.models)
+        if self.swap:
+            _known("swap.model", [self.swap.model], self.models)
+            _known("swap", [self.swap.before_corpus, self.swap.after_corpus], self.corpora)
+        return self
+
+
+def _known(where: str, names: Any, known: Mapping[str, Any]) -> None:
+    for name in names:
+        if name not in known:
+            raise ValueError(f"{where} names {name!r}, which the study does not define{_nearest(name, known)}")
+
+
+def _nearest(name: str, known: Any) -> str:
+    close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)
+    return f"; did you mean {close[0]!r}?" if close else f"; known: {', '.join(sorted(known))}"
+
+
+def read_study(path: Path, overrides: tuple[str, ...] = ()) -> StudyConfig:
+    """The study of a TOML file, with ``key.key=value`` overrides applied.
+
+    Raises ConfigError with the offending key, its value and the nearest known key.
+    """
+    try:
+        tree = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError(f"cannot read the study {path}: {error.strerror}; give a study name or a TOML file") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} is not valid TOML: {error}") from error
+    for override in overrides:
+        _apply_override(tree, override)
+    return parse_study(tree, str(path))
+
+
+def parse_study(tree: Mapping[str, Any], where: str = "study") -> StudyConfig:
+    """The study of nested mappings.
+
+    >>> parse_study({"name": "x", "sedd": 3})
+    Traceback (most recent call last):
+    rag.errors.ConfigError: study: unknown key 'sedd'; did you mean 'seed'?
+    """
+    try:
+        return StudyConfig.model_validate(tree)
+    except ValidationError as error:
+        raise ConfigError(f"{where}: {_first_problem(error)}") from error
+
+
+def _apply_override(tree: dict[str, Any], override: str) -> None:
+    key, equals, text = override.partition("=")
+    if not equals or not key.strip():
+        raise ConfigError(f"--set takes key=value, not {override!r}; for example --set models.rag-token.steps=10")
+    try:
+        value = tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        value = text
+    *parents, last = key.strip().split(".")
+    node = tree
+    for parent in parents:
+        child = node.setdefault(parent, {})
+        if not isinstance(child, dict):
+            raise ConfigError(f"--set {override}: {parent!r} holds a value, not a table of keys")
+        node = child
+    node[last] = value
+
+
+def _first_problem(error: ValidationError) -> str:
+    """The one problem a person should mend first; an unknown key before what may follow from it."""
+    problems = sorted(error.errors(include_url=False), key=lambda problem: problem["type"] != "extra_forbidden")
+    problem = problems[0]
+    location = [str(part) for part in problem["loc"]]
+    if problem["type"] == "extra_forbidden":
+        known = _fields_at(location[:-1])
+        return f"unknown key {'.'.join(location)!r}{_nearest(location[-1], known)}"
+    if problem["type"] == "missing":
+        return f"the key {'.'.join(location)!r} is missing"
+    message = problem["msg"].removeprefix("Value error, ")
+    where = f"{'.'.join(location)} = {problem['input']!r}: " if location and problem["type"] != "value_error" else ""
+    return f"{where}{message}"
+
+
+def _fields_at(location: list[str]) -> list[str]:
+    """The known keys of the table at ``location`` inside a study."""
+    model: type[BaseModel] = StudyConfig
+    for part in location:
+        field = model.model_fields.get(part)
+        if field is None:
+            continue  # a name of the user's own, below a table of named things
+        candidates = [field.annotation, *get_args(field.annotation)]
+        model = next((c for c in candidates if isinstance(c, type) and issubclass(c, BaseModel)), model)
+    return list(model.model_fields)

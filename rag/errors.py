@@ -1,0 +1,38 @@
+"""Every error that the science raises on purpose, with the fix in its message.
+
+RagError
+├── ConfigError           a study, model name or option that cannot be right
+├── DataError             bytes or rows that are not what their format promises
+│   └── DumpError         a MediaWiki dump that is cut, corrupt or of an unknown kind
+├── IndexMismatchError    an index that does not belong to these passages or this encoder
+├── CheckpointError       a checkpoint that is damaged, of the other family, or of another index
+└── ResourceError         too little memory or disk, or a place that cannot be written
+"""
+
+
+class RagError(Exception):
+    """Base of all errors that a user can act on; the message says what, which value, and what to do."""
+
+
+class ConfigError(RagError):
+    """A study file, option or model name cannot be right."""
+
+
+class DataError(RagError):
+    """Input rows or bytes break the promise of their format."""
+
+
+class DumpError(DataError):
+    """A MediaWiki dump is cut, corrupt or of a kind that cannot be read."""
+
+
+class IndexMismatchError(RagError):
+    """A passage index does not belong to the passages, encoder or metric it is used with."""
+
+
+class CheckpointError(RagError):
+    """A checkpoint is damaged, of another model family, or was trained with another index."""
+
+
+class ResourceError(RagError):
+    """The machine lacks what the work needs: memory, disk space or a writable folder."""
