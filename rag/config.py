@@ -12,7 +12,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, ValidationError, model_validator
 
 from rag.errors import ConfigError
 from rag.records import TaskName
@@ -80,6 +80,7 @@ class TaskConfig(_Frozen):
 
     reader: TaskName
     train: str | None = None
+    train_answers: Literal["all", "first"] = "all"  # one training pair per (question, answer), as in the paper
     dev: str | None = None
     test: str
     expected_test_rows: int | None = None
@@ -104,7 +105,7 @@ class ModelConfig(_Frozen):
 
     family: Literal["rag-token", "rag-sequence", "closed-book"]
     corpus: str | None = None  # the passage index it is trained and tested with; None only for closed-book
-    tasks: tuple[str, ...]  # trained on the mixture of these
+    tasks: dict[str, PositiveFloat] = Field(min_length=1)  # trained on the mixture of these, drawn by weight
     n_docs: int = Field(5, ge=1)
     test_n_docs: int | None = Field(None, ge=1)  # None: n_docs
     steps: int = Field(1000, ge=0)
@@ -113,7 +114,8 @@ class ModelConfig(_Frozen):
     question_encoder_learning_rate: float = Field(1e-5, ge=0)
     warmup_steps: int = Field(0, ge=0)
     max_grad_norm: float = Field(1.0, gt=0)
-    freeze_generator_encoder_layers: int = Field(0, ge=0)  # this many of the generator's lower encoder layers
+    dropout: bool = True  # as the pretrained models' own configurations say
+    frozen_encoder_layers: int = Field(0, ge=0)  # this many of the generator's lower encoder layers stay as they are
     checkpoint_every: int = Field(100, ge=1)
     init_from: str | None = None  # another model of this study, as WebQuestions starts from the NQ model
 

@@ -6,6 +6,7 @@ RagError
 │   └── DumpError         a MediaWiki dump that is cut, corrupt or of an unknown kind
 ├── IndexMismatchError    an index that does not belong to these passages or this encoder
 ├── CheckpointError       a checkpoint that is damaged, of the other family, or of another index
+├── TrainingError         a training that diverged, collapsed or trained nothing
 └── ResourceError         too little memory or disk, or a place that cannot be written
 """
 
@@ -32,6 +33,10 @@ class IndexMismatchError(RagError):
 
 class CheckpointError(RagError):
     """A checkpoint is damaged, of another model family, or was trained with another index."""
+
+
+class TrainingError(RagError):
+    """A training diverged, or would end without having trained anything."""
 
 
 class ResourceError(RagError):

@@ -1,0 +1,138 @@
+"""Read and write the weights of a generator: safetensors only, every tensor accounted for, no network."""
+
+import json
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save
+from torch import Tensor, nn
+from transformers import AutoConfig, AutoModelForSeq2SeqLM
+
+from rag.errors import CheckpointError, ConfigError
+from rag.modeling import attention
+
+
+def load_seq2seq(path: Path, dtype: torch.dtype = torch.float32) -> Any:
+    """A transformers encoder-decoder from a local folder, in evaluation mode.
+
+    The file decides whether the output head is tied: transformers ties T5's at construction whatever the
+    checkpoint holds, so a FLAN-T5 would load as another, wrong model.
+
+    Raises ConfigError for a folder that is missing or of no encoder-decoder, CheckpointError for damage.
+    """
+    config = _read_config(path)
+    state = _read_weights(path)
+    attention.register()
+    model = AutoModelForSeq2SeqLM.from_config(config, attn_implementation=attention.SHARED_KEYS, dtype=torch.float32)
+    _untie_if_the_file_does(model, state)
+    _load(model, state, path)
+    return model.to(dtype).eval()
+
+
+def save_seq2seq(model: Any, path: Path) -> None:
+    """Write config.json and model.safetensors; a tensor with two names is stored once, under the first."""
+    path.mkdir(parents=True, exist_ok=True)
+    seen: set[tuple[int, torch.Size]] = set()
+    state: dict[str, Tensor] = {}
+    for name, tensor in model.state_dict().items():
+        key = (tensor.data_ptr(), tensor.shape)
+        if key not in seen:
+            seen.add(key)
+            state[name] = tensor.detach().cpu().contiguous()
+    write_atomically(path / "config.json", model.config.to_json_string(use_diff=False).encode())
+    write_atomically(path / "model.safetensors", save(state, metadata={"format": "pt"}))
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """A file that is either whole or absent: temporary name in the same folder, synced, renamed."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    with temporary.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    temporary.replace(path)
+
+
+def _read_config(path: Path) -> Any:
+    if not path.is_dir():
+        raise ConfigError(f"no generator at {path}: give a folder with config.json, model.safetensors, tokenizer.json")
+    try:
+        config = AutoConfig.from_pretrained(path, local_files_only=True, trust_remote_code=False)
+    except (OSError, ValueError, KeyError) as error:
+        raise CheckpointError(f"{path / 'config.json'} is missing or damaged: {_first_line(error)}") from error
+    if not config.is_encoder_decoder or type(config) not in AutoModelForSeq2SeqLM._model_mapping:
+        raise ConfigError(f"{path} holds a {config.model_type} model; the generator must be an encoder-decoder")
+    for name in ("pad_token_id", "eos_token_id", "decoder_start_token_id"):
+        if getattr(config, name, None) is None:
+            raise CheckpointError(f"{path / 'config.json'} has no {name}; decoding cannot start or end without it")
+    return config
+
+
+def _read_weights(path: Path) -> dict[str, Tensor]:
+    """All tensors of model.safetensors, or of the shards that its index names."""
+    index = path / "model.safetensors.index.json"
+    try:
+        names = sorted(set(json.loads(index.read_bytes())["weight_map"].values())) if index.is_file() else None
+    except (ValueError, KeyError, AttributeError, TypeError) as error:
+        raise CheckpointError(f"{index} is damaged ({_first_line(error)}); copy it again") from error
+    state: dict[str, Tensor] = {}
+    for name in names or ["model.safetensors"]:
+        file = path / name
+        if file.resolve().parent != path.resolve() or not file.is_file():
+            raise CheckpointError(f"{path} has no {name}; weights are read from safetensors files only")
+        try:
+            state |= load_file(file)
+        except (SafetensorError, OSError, ValueError) as error:
+            raise CheckpointError(f"{file} is damaged ({_first_line(error)}); copy it again") from error
+    return state
+
+
+def _untie_if_the_file_does(model: Any, state: dict[str, Tensor]) -> None:
+    head, embedding = model.get_output_embeddings(), model.get_input_embeddings()
+    if head.weight is not embedding.weight:
+        return
+    names = [name for name, tensor in model.state_dict().items() if tensor.data_ptr() == head.weight.data_ptr()]
+    present = [state[name] for name in names if name in state]
+    if any(not torch.equal(present[0], other) for other in present[1:]):
+        head.weight = nn.Parameter(head.weight.detach().clone())
+
+
+def _load(model: Any, state: dict[str, Tensor], path: Path) -> None:
+    try:
+        result = model.load_state_dict(state, strict=False)
+    except RuntimeError as error:
+        raise CheckpointError(f"{path}: weights do not fit config.json: {_second_line(error)}") from error
+    loaded = {tensor.data_ptr() for name, tensor in model.state_dict().items() if name in state}
+    absent = [
+        name
+        for name in _not_ignored(result.missing_keys, model._keys_to_ignore_on_load_missing)
+        if model.state_dict()[name].data_ptr() not in loaded
+    ]
+    unknown = _not_ignored(result.unexpected_keys, model._keys_to_ignore_on_load_unexpected)
+    if absent or unknown:
+        what = f"lacks {absent[0]}" if absent else f"has an unknown tensor {unknown[0]}"
+        more = len(absent) + len(unknown) - 1
+        raise CheckpointError(f"{path}: the weights file {what} and {more} more problems; it belongs to another model")
+    wrong = [name for name, tensor in model.state_dict().items() if name in state and not _equal(tensor, state[name])]
+    if wrong:
+        raise CheckpointError(f"{path}: {wrong[0]} differs from the file after loading; its tying is not supported")
+
+
+def _equal(loaded: Tensor, stored: Tensor) -> bool:
+    return torch.equal(loaded, stored.to(loaded.dtype))
+
+
+def _not_ignored(names: list[str], patterns: Any) -> list[str]:
+    return [name for name in names if not any(re.search(pattern, name) for pattern in patterns or ())]
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+
+
+def _second_line(error: BaseException) -> str:
+    return " ".join(str(error).split("\n", 2)[1:2]).strip() or _first_line(error)

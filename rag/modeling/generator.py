@@ -1,0 +1,210 @@
+"""The sequence-to-sequence model p(y|x,z): encode passages once, score targets, and decode step by step.
+
+Any encoder-decoder of transformers with a key-value cache works (T5 and FLAN-T5, BART and its relatives). Rows
+are passages in the order question-major, passage-minor; several decoder rows may share one passage.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+from torch.nn import functional
+from transformers.cache_utils import DynamicCache, DynamicLayer, EncoderDecoderCache
+
+from rag.modeling import checkpoint
+from rag.modeling.tokenizer import GeneratorTokenizer, TargetBatch
+
+
+class KeyValues(NamedTuple):
+    """The attention keys and values of one decoder layer."""
+
+    keys: Float[Tensor, "rows heads length dim"]
+    values: Float[Tensor, "rows heads length dim"]
+
+    def select(self, rows: Int[Tensor, "kept"] | slice) -> "KeyValues":
+        return KeyValues(self.keys[rows], self.values[rows])
+
+
+class EncodedPassages(NamedTuple):
+    """Encoder states of passages; ``cross`` holds the decoder's keys over them once these are computed."""
+
+    hidden: Float[Tensor, "passages source_len dim"]
+    attention_mask: Bool[Tensor, "passages source_len"]
+    cross: tuple[KeyValues, ...] = ()
+
+    def select(self, passages: Int[Tensor, "kept"] | slice) -> "EncodedPassages":
+        """The chosen passages alone; a slice copies nothing."""
+        cross = tuple(layer.select(passages) for layer in self.cross)
+        return EncodedPassages(self.hidden[passages], self.attention_mask[passages], cross)
+
+
+@dataclass(frozen=True)
+class DecoderState:
+    """What decoding has seen so far: keys of the tokens of every row, beside the passages they attend to."""
+
+    encoded: EncodedPassages
+    past: tuple[KeyValues, ...]
+
+    def select(self, rows: Int[Tensor, "rows"]) -> "DecoderState":
+        """Rows repeated, dropped or put in another order; each must stay with its passage."""
+        return DecoderState(self.encoded, tuple(layer.select(rows) for layer in self.past))
+
+    def keep(self, passages: Int[Tensor, "kept"], rows: Int[Tensor, "rows"]) -> "DecoderState":
+        """Only these passages and these rows of them: what finished questions leave behind."""
+        return DecoderState(self.encoded.select(passages), self.select(rows).past)
+
+
+class DecoderStep(NamedTuple):
+    """Log-probabilities of every next token, and the state after the tokens given."""
+
+    logprobs: Float[Tensor, "rows vocab"]
+    state: DecoderState
+
+
+class Generator(nn.Module):
+    """p(y|x,z) of a transformers encoder-decoder, in evaluation mode until ``train()`` is called.
+
+    ``first_token_ids`` are what every target begins with, by the tokenizer: ``<s>`` for BART, nothing for T5.
+    They are scored in training like any token, so decoding begins with them instead of choosing.
+    """
+
+    model: Any  # a transformers encoder-decoder, which has no useful type
+    config: Any
+
+    def __init__(self, model: nn.Module, tokenizer: GeneratorTokenizer) -> None:
+        super().__init__()
+        self.model = model
+        self.config = model.config
+        self.tokenizer = tokenizer
+        self.pad_token_id = tokenizer.pad_token_id
+        self.eos_token_id = tokenizer.eos_token_id
+        self.first_token_ids = tokenizer.first_token_ids
+        self.start_token_id: int = self.config.decoder_start_token_id
+        self.eval()
+
+    @classmethod
+    def load(cls, path: Path, dtype: torch.dtype = torch.float32) -> "Generator":
+        """Load a local model folder: config.json, model.safetensors, tokenizer.json. Nothing is downloaded.
+
+        The output head gets the weights that the file has for it, tied or not, and that is verified.
+
+        Raises ConfigError for a folder that is missing or no encoder-decoder, CheckpointError for damaged or
+        incomplete files.
+        """
+        model = checkpoint.load_seq2seq(path, dtype)
+        tokenizer = GeneratorTokenizer.load(path, model.config.pad_token_id, _one_id(model.config.eos_token_id))
+        return cls(model, tokenizer)
+
+    def save(self, path: Path) -> None:
+        """Write config.json, model.safetensors and tokenizer.json; ``load`` gives equal outputs back."""
+        checkpoint.save_seq2seq(self.model, path)
+        checkpoint.write_atomically(path / "tokenizer.json", self.tokenizer.backend.to_str(pretty=True).encode())
+
+    @property
+    def device(self) -> torch.device:
+        """Where the weights lie."""
+        return next(self.parameters()).device
+
+    def targets(self, texts: list[str]) -> TargetBatch:
+        """Gold answers as padded token ids with their mask, on the generator's device."""
+        ids, mask = self.tokenizer.targets(texts)
+        return TargetBatch(ids.to(self.device), mask.to(self.device))
+
+    def encode(
+        self, input_ids: Int[Tensor, "passages source_len"], attention_mask: Bool[Tensor, "passages source_len"]
+    ) -> EncodedPassages:
+        """Encoder states of each row, differentiable. Every row needs at least one unmasked token."""
+        ids, mask = input_ids.to(self.device), attention_mask.to(self.device)
+        hidden = self.model.get_encoder()(input_ids=ids, attention_mask=mask).last_hidden_state
+        return EncodedPassages(hidden, mask)
+
+    def token_logprobs(
+        self,
+        encoded: EncodedPassages,
+        target_ids: Int[Tensor, "rows target_len"],
+        target_mask: Bool[Tensor, "rows target_len"],
+    ) -> Float[Tensor, "rows target_len"]:
+        """log p(y_t|x,z,y_<t) of given targets (nats), by teacher forcing; 0 where the mask is False.
+
+        ``rows`` is a multiple of the passages: row r is scored under passage r // (rows / passages). Logits are
+        computed at scored positions only and normalised in float32 (float64 for a float64 model).
+        """
+        start = target_ids.new_full((target_ids.shape[0], 1), self.start_token_id)
+        inputs = torch.cat([start, target_ids[:, :-1]], dim=1)
+        hidden, _ = self._decode(inputs, encoded, past=())
+        logits = self._logits(hidden[target_mask])
+        logprobs = -functional.cross_entropy(logits, target_ids[target_mask], reduction="none")
+        return logprobs.new_zeros(target_ids.shape).masked_scatter(target_mask, logprobs)
+
+    def with_cross_keys(self, encoded: EncodedPassages) -> EncodedPassages:
+        """The same passages with the decoder's cross-attention keys computed, once for all later calls."""
+        if encoded.cross:
+            return encoded
+        start = encoded.attention_mask.new_full((encoded.hidden.shape[0], 1), self.start_token_id, dtype=torch.long)
+        cache = EncoderDecoderCache(DynamicCache(), DynamicCache())
+        self._run_decoder(start, encoded, cache)
+        return encoded._replace(cross=_key_values(cache.cross_attention_cache))
+
+    def start(self, encoded: EncodedPassages) -> DecoderStep:
+        """The first step: one row for each passage, after the start token."""
+        encoded = self.with_cross_keys(encoded)
+        start = encoded.attention_mask.new_full((encoded.hidden.shape[0],), self.start_token_id, dtype=torch.long)
+        return self.step(start, DecoderState(encoded, past=()))
+
+    def step(self, token_ids: Int[Tensor, "rows"], state: DecoderState) -> DecoderStep:
+        """Read one more token in each row; ``rows`` is a multiple of the passages."""
+        hidden, past = self._decode(token_ids[:, None], state.encoded, state.past, keep=True)
+        logits = self._logits(hidden[:, -1])
+        return DecoderStep(torch.log_softmax(logits, dim=-1), DecoderState(state.encoded, past))
+
+    def _decode(
+        self, input_ids: Tensor, encoded: EncodedPassages, past: tuple[KeyValues, ...], keep: bool = False
+    ) -> tuple[Tensor, tuple[KeyValues, ...]]:
+        """Decoder states of the given tokens, and the keys of all tokens so far if they are to be kept."""
+        if not keep and not encoded.cross:  # training: no cache, so that gradient checkpointing stays possible
+            return self._run_decoder(input_ids, encoded, None), ()
+        cache = EncoderDecoderCache(_cache(past), _cache(encoded.cross))
+        hidden = self._run_decoder(input_ids, encoded, cache)
+        return hidden, _key_values(cache.self_attention_cache) if keep else ()
+
+    def _run_decoder(self, input_ids: Tensor, encoded: EncodedPassages, cache: EncoderDecoderCache | None) -> Tensor:
+        output = self.model.get_decoder()(
+            input_ids=input_ids,
+            encoder_hidden_states=encoded.hidden,
+            encoder_attention_mask=encoded.attention_mask,
+            cache=cache,
+            use_cache=cache is not None,
+        )
+        hidden: Tensor = output.last_hidden_state
+        return hidden
+
+    def _logits(self, hidden: Tensor) -> Tensor:
+        """The output head, as each architecture has it: T5 v1.0 scales its input, BART adds a bias."""
+        if getattr(self.config, "scale_decoder_outputs", False):
+            hidden = hidden * self.config.d_model**-0.5
+        logits: Tensor = self.model.get_output_embeddings()(hidden)
+        bias = getattr(self.model, "final_logits_bias", None)
+        logits = logits if bias is None else logits + bias[0]
+        return logits.float() if logits.dtype in (torch.float16, torch.bfloat16) else logits
+
+
+def _cache(layers: tuple[KeyValues, ...]) -> DynamicCache:
+    """A transformers cache around ready tensors, without copying them."""
+    cache = DynamicCache()
+    for keys, values in layers:
+        layer = DynamicLayer()
+        layer.lazy_initialization(keys, values)
+        layer.keys, layer.values = keys, values
+        cache.layers.append(layer)
+    return cache
+
+
+def _key_values(cache: DynamicCache) -> tuple[KeyValues, ...]:
+    return tuple(KeyValues(layer.keys, layer.values) for layer in cache.layers)
+
+
+def _one_id(token_id: int | list[int]) -> int:
+    return token_id[0] if isinstance(token_id, list) else token_id

@@ -1,0 +1,108 @@
+"""The main path, section 2 of the paper: question -> passages -> generator -> answer with its evidence.
+
+Read this first. Each line calls the one place that does it: ``rag.retrieval`` finds z, ``rag.modeling`` holds the
+equations, ``rag.decoding`` searches y.
+"""
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from rag.config import TaskConfig
+from rag.decoding.decode import Answer, decode
+from rag.errors import DataError
+from rag.modeling.inputs import GeneratorInputs, assemble, assemble_closed_book
+from rag.modeling.marginalize import prior_logprobs
+from rag.modeling.models import RagModel
+from rag.records import Passage, Prediction, Question, RetrievedPassage
+from rag.retrieval.encoders import Encoder
+from rag.retrieval.retriever import Retriever
+
+
+@dataclass(frozen=True)
+class Rag:
+    """A trained model with the passages it may look things up in; no encoder and retriever: closed book."""
+
+    model: RagModel
+    layout: str
+    max_source_tokens: int
+    n_docs: int = 1
+    encoder: Encoder | None = None
+    retriever: Retriever | None = None
+
+
+def answer_questions(
+    rag: Rag,
+    task: TaskConfig,
+    questions: Sequence[Question],
+    batch_size: int = 16,
+    progress: Callable[[Iterable[int]], Iterable[int]] = iter,
+) -> Iterator[Prediction]:
+    """One prediction a question, in their order; ``batch_size`` changes speed and memory, never an answer.
+
+    A question that cannot be answered (too long for the generator, no passage found) gets a prediction with the
+    reason in ``error`` and does not stop the others.
+    """
+    for start in progress(range(0, len(questions), batch_size)):
+        batch = questions[start : start + batch_size]
+        try:
+            yield from _answer_batch(rag, task, batch)
+        except DataError:
+            for question in batch:
+                yield _answer_alone(rag, task, question)
+
+
+def _answer_alone(rag: Rag, task: TaskConfig, question: Question) -> Prediction:
+    started = time.perf_counter()
+    try:
+        return _answer_batch(rag, task, [question])[0]
+    except DataError as error:
+        seconds = time.perf_counter() - started
+        return Prediction(question.question_id, "", float("-inf"), None, (), seconds, str(error))
+
+
+@torch.inference_mode()
+def _answer_batch(rag: Rag, task: TaskConfig, questions: Sequence[Question]) -> list[Prediction]:
+    started = time.perf_counter()
+    inputs, doc_scores, doc_mask, passages = _look_up(rag, task, questions)
+    prior = prior_logprobs(doc_scores, doc_mask)  # log p(z|x)
+    answers = decode(rag.model, task, inputs, prior)  # argmax_y p(y|x), z marginalised out
+    seconds = (time.perf_counter() - started) / len(questions)
+    return [
+        _prediction(question, answer, found, scores, p_z.exp().tolist(), seconds)
+        for question, answer, found, scores, p_z in zip(
+            questions, answers, passages, doc_scores.tolist(), prior, strict=True
+        )
+    ]
+
+
+def _look_up(
+    rag: Rag, task: TaskConfig, questions: Sequence[Question]
+) -> tuple[GeneratorInputs, Tensor, Tensor, list[list[Passage]]]:
+    """Retrieve z for every x, and lay out what the generator reads; closed book reads the question alone."""
+    tokenizer = rag.model.generator.tokenizer
+    asked = [task.prefix + question.text for question in questions]
+    device = rag.model.generator.device
+    if rag.encoder is None or rag.retriever is None:
+        scores = torch.zeros(len(questions), 1, device=device)
+        empty: list[list[Passage]] = [[] for _ in questions]
+        return assemble_closed_book(asked, tokenizer, rag.max_source_tokens), scores, scores == 0, empty
+    vectors = rag.encoder.encode_questions([question.text for question in questions])
+    found = rag.retriever.search(vectors, rag.n_docs)
+    inputs = assemble(asked, found.pairs(), rag.layout, tokenizer, rag.max_source_tokens)
+    scores, mask = torch.from_numpy(found.doc_scores).to(device), torch.from_numpy(found.mask).to(device)
+    return inputs, scores, mask, found.passages
+
+
+def _prediction(
+    question: Question, answer: Answer, found: list[Passage], scores: list[float], prior: list[float], seconds: float
+) -> Prediction:
+    evidence = tuple(
+        RetrievedPassage(question.question_id, rank, passage.passage_id, passage.title, passage.text, *numbers)
+        for rank, (passage, *numbers) in enumerate(zip(found, scores, prior, answer.posterior, strict=False))
+    )
+    cited = max(evidence, key=lambda passage: passage.posterior).passage_id if evidence else None
+    return Prediction(question.question_id, answer.text, answer.logprob, cited, evidence, seconds)

@@ -1,0 +1,75 @@
+"""A trained model on disk: generator, question encoder, and a card that says what they were trained with.
+
+``rag.json`` is the card; ``generator/`` and ``question_encoder/`` are ordinary transformers folders (safetensors).
+"""
+
+import json
+from pathlib import Path
+from typing import NamedTuple
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from rag.config import EncoderConfig
+from rag.errors import CheckpointError
+from rag.modeling.generator import Generator
+from rag.modeling.models import Family, RagModel
+from rag.retrieval.encoders import Encoder
+
+_CARD = "rag.json"
+
+
+class ModelCard(BaseModel):
+    """What a checkpoint is and what it belongs to."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    format: int = 1
+    family: Family
+    n_docs: int
+    layout: str
+    max_source_tokens: int
+    encoder: EncoderConfig | None  # of the question encoder; None for closed-book
+    passage_fingerprint: str | None  # of the context encoder it was trained against
+    trained_steps: int
+
+
+class Checkpoint(NamedTuple):
+    """A loaded model, in evaluation mode."""
+
+    card: ModelCard
+    model: RagModel
+    encoder: Encoder | None
+
+
+def save_checkpoint(folder: Path, model: RagModel, encoder: Encoder | None, card: ModelCard) -> None:
+    """Write the model; the card comes last, so a folder with a card is whole."""
+    model.generator.save(folder / "generator")
+    if encoder is not None:
+        encoder.save(folder / "question_encoder")
+    temporary = folder / f"{_CARD}.tmp"
+    temporary.write_text(card.model_dump_json(indent=2) + "\n", encoding="utf-8")
+    temporary.rename(folder / _CARD)
+
+
+def load_checkpoint(folder: Path, family: Family, passage_fingerprint: str | None = None) -> Checkpoint:
+    """Read a model of ``family`` for an index whose vectors come from ``passage_fingerprint``.
+
+    Raises CheckpointError where the folder holds none or a damaged one, where it is of another family (it would
+    answer, wrongly), or where it was trained against vectors of another context encoder.
+    """
+    try:
+        card = ModelCard.model_validate(json.loads((folder / _CARD).read_bytes()))
+    except OSError as error:
+        raise CheckpointError(f"no model at {folder}: {_CARD} cannot be read ({error.strerror}); train it") from error
+    except (ValueError, ValidationError) as error:
+        raise CheckpointError(f"{folder / _CARD} is damaged; train the model again") from error
+    if card.family != family:
+        raise CheckpointError(f"{folder} is a {card.family} model and was asked for as {family}; name the right family")
+    if passage_fingerprint is not None and card.passage_fingerprint != passage_fingerprint:
+        raise CheckpointError(
+            f"{folder} was trained against passage vectors {str(card.passage_fingerprint)[:12]}, the index holds "
+            f"{passage_fingerprint[:12]}; use the index of the same context encoder"
+        )
+    encoder = Encoder.load(folder / "question_encoder", card.encoder) if card.encoder else None
+    generator = Generator.load(folder / "generator")
+    return Checkpoint(card, RagModel(card.family, generator, encoder.module if encoder else None), encoder)

@@ -1,0 +1,76 @@
+"""What a model is trained on: question and answer, nothing else. No passage is ever labelled."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from rag.config import TaskConfig
+from rag.errors import DataError
+from rag.records import Question
+
+
+class Example(NamedTuple):
+    """One input-output pair."""
+
+    task: str
+    question: str  # what the retriever sees
+    generator_question: str  # what the generator sees: the task's prefix, then the question
+    target: str
+
+
+def task_examples(task: str, config: TaskConfig, questions: Sequence[Question]) -> list[Example]:
+    """The pairs of one task: one a (question, answer), or the first answer only, as ``train_answers`` says.
+
+    A label of fever becomes its word. Questions without an answer (MS MARCO's unanswerable ones) give no pair.
+    Raises DataError for a label that has no word.
+    """
+    examples = []
+    for question in questions:
+        answers = question.answers if config.train_answers == "all" else question.answers[:1]
+        for answer in answers:
+            target = _label_word(config, question, answer) if config.labels else answer
+            examples.append(Example(task, question.text, config.prefix + question.text, target))
+    return examples
+
+
+def _label_word(config: TaskConfig, question: Question, label: str) -> str:
+    if label not in config.labels:
+        raise DataError(f"question {question.question_id} has the label {label!r}; labels has {sorted(config.labels)}")
+    return config.labels[label]
+
+
+def example_stream(
+    examples: Mapping[str, Sequence[Example]], weights: Mapping[str, float], seed: int
+) -> Iterator[Example]:
+    """An endless mixture of tasks: their shares follow ``weights`` at every point, each task in random epochs.
+
+    Smooth weighted round robin: every task gains its weight, the richest is drawn and pays the sum. The order
+    depends on the seed alone, so a resumed training skips what it has seen.
+
+    Raises DataError for a task without examples.
+
+    >>> pairs = {task: [Example(task, str(i), str(i), "a") for i in range(2)] for task in ("qa", "fever")}
+    >>> stream = example_stream(pairs, {"qa": 2, "fever": 1}, seed=0)
+    >>> [next(stream).task for _ in range(6)]
+    ['qa', 'fever', 'qa', 'qa', 'fever', 'qa']
+    """
+    empty = [task for task in weights if not examples.get(task)]
+    if empty:
+        raise DataError(f"no training examples for {', '.join(empty)}; give the task a train file or leave it out")
+    streams = {task: _epochs(examples[task], seed, place) for place, task in enumerate(sorted(weights))}
+    credit = dict.fromkeys(weights, 0.0)
+    total = sum(weights.values())
+    while True:
+        for task, weight in weights.items():
+            credit[task] += weight
+        richest = max(credit, key=lambda task: credit[task])
+        credit[richest] -= total
+        yield next(streams[richest])
+
+
+def _epochs(examples: Sequence[Example], seed: int, place: int) -> Iterator[Example]:
+    generator = np.random.default_rng([seed, place])
+    while True:
+        for row in generator.permutation(len(examples)):
+            yield examples[row]

@@ -1,0 +1,133 @@
+"""Fine-tuning on input-output pairs: the marginal likelihood, with gradient into generator and question encoder.
+
+The context encoder and the index stay as they are (Lewis et al. 2020, section 2.4). Every random choice hangs on
+the seed and the number of the step, so a training that was killed goes on to the same weights.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from rag.config import ModelConfig
+from rag.errors import TrainingError
+from rag.modeling.inputs import GeneratorInputs, assemble, assemble_closed_book
+from rag.modeling.models import LossOutput, RagModel, score_passages
+from rag.retrieval.encoders import Encoder
+from rag.retrieval.retriever import Retriever
+from rag.training.examples import Example, example_stream
+from rag.training.resume import load_state, save_state
+
+Progress = Callable[[Iterable[int]], Iterable[int]]
+
+
+class TrainingStep(NamedTuple):
+    """What one step did; the losses are in nats."""
+
+    step: int
+    loss_per_example: float
+    loss_per_token: float
+    gradient_norm: float
+    distinct_top1: float | None  # different best passages / questions; near 0 means a collapsed retriever
+    truncated: int  # passages that were cut to fit
+
+
+@dataclass(frozen=True)
+class Trainer:
+    """A model with all that a training step needs; ``encoder`` and ``retriever`` are None for closed-book."""
+
+    model: RagModel
+    config: ModelConfig
+    layout: str
+    max_source_tokens: int
+    seed: int
+    encoder: Encoder | None = None
+    retriever: Retriever | None = None
+
+    def train(
+        self, examples: Mapping[str, Sequence[Example]], folder: Path, progress: Progress = iter
+    ) -> list[TrainingStep]:
+        """Train for ``config.steps``, going on from what ``folder`` holds of an earlier, stopped call.
+
+        Raises TrainingError where the loss is not finite, or where no step would be made.
+        """
+        if self.config.steps == 0:
+            return []
+        optimizer = self._optimizer()
+        log = [TrainingStep(**row) for row in load_state(folder, self.model, optimizer)]
+        stream = islice(example_stream(examples, self.config.tasks, self.seed), len(log) * self.config.batch_size, None)
+        self.model.train(self.config.dropout)
+        for step in progress(range(len(log), self.config.steps)):
+            log.append(self._step(step, list(islice(stream, self.config.batch_size)), optimizer))
+            if (step + 1) % self.config.checkpoint_every == 0 and step + 1 < self.config.steps:
+                save_state(folder, self.model, optimizer, [row._asdict() for row in log])
+        self.model.eval()
+        return log
+
+    def batch_loss(self, batch: Sequence[Example]) -> tuple[LossOutput, GeneratorInputs, float | None]:
+        """The loss of some examples, with the retrieval it needs; differentiable."""
+        targets = self.model.generator.targets([example.target for example in batch])
+        inputs, doc_scores, doc_mask, distinct = self._inputs(batch)
+        return self.model.loss(inputs, doc_scores, targets.ids, targets.mask, doc_mask), inputs, distinct
+
+    def _inputs(self, batch: Sequence[Example]) -> tuple[GeneratorInputs, Tensor, Tensor | None, float | None]:
+        tokenizer = self.model.generator.tokenizer
+        questions = [example.generator_question for example in batch]
+        if self.encoder is None or self.retriever is None:
+            scores = torch.zeros(len(batch), 1, device=self.model.generator.device)
+            return assemble_closed_book(questions, tokenizer, self.max_source_tokens), scores, None, None
+        asked = self.encoder.tokenize_questions([example.question for example in batch])
+        vectors = self.encoder.embed_questions(asked)
+        found = self.retriever.search(vectors.detach().cpu().numpy(), self.config.n_docs)
+        passages = torch.from_numpy(self.retriever.vectors(found.rows)).to(vectors.device)
+        inputs = assemble(questions, found.pairs(), self.layout, tokenizer, self.max_source_tokens)
+        distinct = len({passages_[0].passage_id for passages_ in found.passages if passages_}) / len(batch)
+        return inputs, score_passages(vectors, passages), torch.from_numpy(found.mask).to(vectors.device), distinct
+
+    def _step(self, step: int, batch: Sequence[Example], optimizer: torch.optim.Optimizer) -> TrainingStep:
+        torch.manual_seed(self.seed * 1_000_003 + step)
+        for group in optimizer.param_groups:
+            group["lr"] = group["peak"] * self._schedule(step)
+        optimizer.zero_grad(set_to_none=True)
+        loss, inputs, distinct = self.batch_loss(batch)
+        loss.per_example.mean().backward()  # type: ignore[no-untyped-call]  # torch leaves it untyped
+        trained = [parameter for group in optimizer.param_groups for parameter in group["params"]]
+        norm = nn.utils.clip_grad_norm_(trained, self.config.max_grad_norm).item()
+        per_example = loss.per_example.mean().item()
+        if not (torch.isfinite(torch.tensor([norm, per_example])).all()):
+            raise TrainingError(f"step {step}: loss {per_example}, gradient norm {norm}; lower the learning rate")
+        optimizer.step()
+        return TrainingStep(step, per_example, loss.per_token.item(), norm, distinct, inputs.truncated)
+
+    def _schedule(self, step: int) -> float:
+        """Linear warm-up, then linear decay to 0 after the last step."""
+        if step < self.config.warmup_steps:
+            return (step + 1) / (self.config.warmup_steps + 1)
+        return (self.config.steps - step) / (self.config.steps - self.config.warmup_steps)
+
+    def _optimizer(self) -> torch.optim.Optimizer:
+        _freeze_lower_layers(self.model.generator.model, self.config.frozen_encoder_layers)
+        groups = [{"params": _trainable(self.model.generator), "peak": self.config.learning_rate}]
+        if self.encoder is not None and self.config.question_encoder_learning_rate > 0:
+            rate = self.config.question_encoder_learning_rate
+            groups.append({"params": _trainable(self.encoder.module), "peak": rate})
+        return torch.optim.AdamW(groups, weight_decay=0.0)
+
+
+def _trainable(module: nn.Module) -> list[nn.Parameter]:
+    return [parameter for parameter in module.parameters() if parameter.requires_grad]
+
+
+def _freeze_lower_layers(model: nn.Module, layers: int) -> None:
+    """The lower encoder layers and the embeddings below them keep their pretrained weights."""
+    if not layers:
+        return
+    encoder = model.get_encoder()  # type: ignore[operator]  # a transformers model
+    blocks: nn.ModuleList = encoder.block if hasattr(encoder, "block") else encoder.layers
+    frozen: list[nn.Module] = [model.get_input_embeddings(), *blocks[:layers]]  # type: ignore[operator]
+    for module in frozen:
+        module.requires_grad_(False)

@@ -1,0 +1,52 @@
+"""Half-done training on disk: weights, optimizer state and log, written in one step, without pickle."""
+
+import json
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+
+_STATE = ".resume"  # hidden: scratch of a stage, never part of its result
+_LOG = "steps.json"
+
+
+def save_state(folder: Path, model: nn.Module, optimizer: torch.optim.Optimizer, log: Sequence[dict[str, Any]]) -> None:
+    """Keep what ``load_state`` needs to go on after the last step of ``log``; replaces what was kept before."""
+    folder.mkdir(parents=True, exist_ok=True)
+    new, old = folder / f"{_STATE}.new", folder / _STATE
+    shutil.rmtree(new, ignore_errors=True)
+    new.mkdir()
+    named = _trained(model)
+    save_file({name: parameter.detach().contiguous() for name, parameter in named.items()}, new / "weights.safetensors")
+    moments = {
+        f"{name}:{key}": value for name, parameter in named.items() for key, value in optimizer.state[parameter].items()
+    }
+    save_file(moments, new / "optimizer.safetensors")
+    (new / _LOG).write_text(json.dumps(list(log)), encoding="utf-8")  # last: without it the rest does not count
+    shutil.rmtree(old, ignore_errors=True)
+    new.rename(old)
+
+
+def load_state(folder: Path, model: nn.Module, optimizer: torch.optim.Optimizer) -> list[dict[str, Any]]:
+    """Put kept weights and optimizer state back and return the log; an empty log where nothing was kept."""
+    for kept in (folder / _STATE, folder / f"{_STATE}.new"):  # killed between removal and renaming: the new one
+        if (kept / _LOG).is_file():
+            named = _trained(model)
+            weights = load_file(kept / "weights.safetensors")
+            with torch.no_grad():
+                for name, parameter in named.items():
+                    parameter.copy_(weights[name])
+            for key, value in load_file(kept / "optimizer.safetensors").items():
+                name, _, moment = key.rpartition(":")
+                optimizer.state[named[name]][moment] = value
+            log: list[dict[str, Any]] = json.loads((kept / _LOG).read_text(encoding="utf-8"))
+            return log
+    return []
+
+
+def _trained(model: nn.Module) -> dict[str, Tensor]:
+    return {name: parameter for name, parameter in model.named_parameters() if parameter.requires_grad}

@@ -1,0 +1,371 @@
+"""The tables that say how the results came about: definitions, checks, rejects, stages, artifacts."""
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from reports.cells import (
+    DASH,
+    Cell,
+    Column,
+    Link,
+    ReportTable,
+    anchor_of,
+    duration,
+    interval,
+    number,
+    percent,
+    short,
+    size,
+)
+from reports.store import Snapshot
+
+_SHOWN_TEXT = 200  # characters of a rejected row
+
+
+def metric_anchor(row: Mapping[str, Any]) -> str:
+    """The id of a metric's row among the definitions."""
+    return anchor_of("m", row["model"], row["task"], row["corpus"], row["split"], row["name"])
+
+
+def samples_anchor(task: str, split: str) -> str:
+    """The id of a task's sample predictions."""
+    return anchor_of("samples", task, split)
+
+
+def artifact_anchor(fingerprint: str) -> str:
+    """The id of an artifact's row in the lineage."""
+    return anchor_of("a", fingerprint)
+
+
+def definition_table(snapshot: Snapshot, run_id: str) -> ReportTable:
+    """Every metric with its definition, its counts and where its evidence lies."""
+    sql = "SELECT * FROM v_metrics WHERE run_id = ? ORDER BY task, split, name, model, corpus"
+    rows = snapshot.query(sql, [run_id]).records()
+    sampled = {tuple(row) for row in snapshot.query(_SAMPLED, [run_id]).rows}
+    columns = (
+        Column("metric"),
+        Column("model"),
+        Column("value", numeric=True),
+        Column("scored", numeric=True),
+        Column("left out", numeric=True),
+        Column("failed", numeric=True),
+        Column("definition"),
+        Column("evidence"),
+    )
+    caption = "What stands behind each number. Left out: by the metric's own definition. Failed: never scored as 0."
+    body = tuple(_definition(row, (row["task"], row["split"]) in sampled) for row in rows)
+    return ReportTable("definitions", "Every number, with its definition", caption, columns, body)
+
+
+_SAMPLED = "SELECT DISTINCT task, split FROM questions WHERE run_id = ?"
+
+
+def _definition(row: Mapping[str, Any], sampled: bool) -> tuple[Cell, ...]:
+    links = [Link("predictions", f"#{samples_anchor(row['task'], row['split'])}")] if sampled else []
+    if row["fingerprint"]:
+        links.append(Link(short(row["fingerprint"]), f"#{artifact_anchor(row['fingerprint'])}"))
+    return (
+        Cell(row["name"], detail=f"{row['task']}, {row['split']}", anchor=metric_anchor(row)),
+        Cell(row["model"], detail=f"index {row['corpus']}" if row["corpus"] else "no passages"),
+        Cell(
+            percent(row["value"], row["unit"]),
+            row["value"],
+            row["low"],
+            row["high"],
+            row["n"],
+            interval(row["low"], row["high"], row["unit"]),
+            partial=row["partial"],
+            note=row["partial_reason"],
+        ),
+        Cell(f"{row['n']} of {row['n_expected']}", row["n"]),
+        Cell(str(row["n_excluded"]), row["n_excluded"]),
+        Cell(str(row["n_errors"]), row["n_errors"], alarm=row["n_errors"] > 0),
+        Cell(row["signature"] or DASH, detail=f"unit: {row['unit']}"),
+        Cell(", ".join(link.text for link in links) or DASH, links=tuple(links)),
+    )
+
+
+def answered_table(snapshot: Snapshot, run_id: str) -> ReportTable:
+    """How many questions each model was asked and how many it answered."""
+    rows = snapshot.query(
+        "SELECT * FROM v_answered WHERE run_id = ? ORDER BY task, split, model, corpus", [run_id]
+    ).records()
+    columns = (
+        Column("task"),
+        Column("model"),
+        Column("passage index"),
+        Column("questions", numeric=True),
+        Column("predictions", numeric=True),
+        Column("failed", numeric=True),
+        Column("empty", numeric=True),
+        Column("seconds each", numeric=True),
+    )
+    body = tuple(
+        (
+            Cell(row["task"], detail=row["split"]),
+            Cell(row["model"]),
+            Cell(row["corpus"] or "none"),
+            Cell(number(row["n_questions"]), row["n_questions"]),
+            Cell(number(row["n_predictions"]), row["n_predictions"], partial=row["partial"]),
+            Cell(number(row["n_errors"]), row["n_errors"], alarm=row["n_errors"] > 0),
+            Cell(number(row["n_empty"]), row["n_empty"]),
+            Cell(number(row["mean_seconds"], 2), row["mean_seconds"]),
+        )
+        for row in rows
+    )
+    caption = "An empty prediction is an answer, and scored; a failed one is not, and makes its metrics partial."
+    return ReportTable("answered", "Asked and answered", caption, columns, body)
+
+
+def index_recall_table(snapshot: Snapshot, run_id: str) -> ReportTable:
+    """Approximate against exact search, with the gate."""
+    rows = snapshot.query("SELECT * FROM v_index_recall WHERE run_id = ? ORDER BY corpus, kind, k", [run_id]).records()
+    columns = (
+        Column("passage index"),
+        Column("kind"),
+        Column("k", numeric=True),
+        Column("recall", numeric=True),
+        Column("at least", numeric=True),
+        Column("gate"),
+        Column("parameters"),
+    )
+    body = tuple(
+        (
+            Cell(row["corpus"]),
+            Cell(row["kind"]),
+            Cell(str(row["k"]), row["k"]),
+            Cell(
+                percent(row["recall"]),
+                row["recall"],
+                row["low"],
+                row["high"],
+                row["n"],
+                "; ".join(part for part in (interval(row["low"], row["high"]), f"n {row['n']}") if part),
+                partial=row["partial"],
+                note="the run is not complete" if row["partial"] else "",
+            ),
+            Cell(percent(row["min_recall"]), row["min_recall"]),
+            Cell("passed" if row["passed"] else "failed", alarm=not row["passed"]),
+            Cell(_parameters(row["parameters_json"])),
+        )
+        for row in rows
+    )
+    caption = "Percent of the exact nearest k passages that the index finds, 95 % interval below."
+    return ReportTable("index_recall", "Recall of the index", caption, columns, body)
+
+
+def _parameters(text: str | None) -> str:
+    found = json.loads(text) if text else {}
+    return ", ".join(f"{key} {value}" for key, value in found.items()) if isinstance(found, dict) else str(found)
+
+
+def training_table(snapshot: Snapshot, run_id: str) -> ReportTable:
+    """The course of training, first step against last."""
+    rows = snapshot.query(_TRAINING, [run_id]).records()
+    columns = (
+        Column("model"),
+        Column("steps", numeric=True),
+        Column("loss, first", numeric=True),
+        Column("loss, last", numeric=True),
+        Column("time", numeric=True),
+        Column("distinct first passages, least", numeric=True),
+    )
+    body = tuple(
+        (
+            Cell(row["model"]),
+            Cell(number(row["steps"]), row["steps"]),
+            Cell(number(row["first_loss"]), row["first_loss"]),
+            Cell(number(row["last_loss"]), row["last_loss"]),
+            Cell(duration(row["seconds"]), row["seconds"]),
+            Cell(number(row["least_distinct"], 2), row["least_distinct"]),
+        )
+        for row in rows
+    )
+    caption = (
+        "Negative marginal log-likelihood in nats an example. Distinct first passages near 0: retrieval collapsed."
+    )
+    return ReportTable("training", "Training", caption, columns, body)
+
+
+_TRAINING = """
+SELECT model, count(*) AS steps, arg_min(loss_per_example, step) AS first_loss,
+       arg_max(loss_per_example, step) AS last_loss, sum(seconds) AS seconds, min(distinct_top1) AS least_distinct
+FROM training_steps WHERE run_id = ? GROUP BY model ORDER BY model
+"""
+
+
+def check_table(snapshot: Snapshot, run_id: str) -> ReportTable:
+    """Data checks, one row a suite."""
+    rows = snapshot.query("SELECT * FROM v_checks WHERE run_id = ? ORDER BY stage, name, suite", [run_id]).records()
+    columns = (
+        Column("stage"),
+        Column("of"),
+        Column("suite"),
+        Column("rows", numeric=True),
+        Column("expectations", numeric=True),
+        Column("failed", numeric=True),
+        Column("result"),
+    )
+    body = tuple(
+        (
+            Cell(row["stage"]),
+            Cell(row["name"] or DASH),
+            Cell(row["suite"]),
+            Cell(number(row["n_rows"]), row["n_rows"]),
+            Cell(number(row["n_checks"]), row["n_checks"]),
+            Cell(number(row["n_failed"]), row["n_failed"]),
+            Cell("passed" if row["success"] else "failed", alarm=not row["success"]),
+        )
+        for row in rows
+    )
+    return ReportTable("checks", "Data checks", "Great Expectations suites, one a table of data.", columns, body)
+
+
+def failed_check_table(snapshot: Snapshot, run_id: str) -> ReportTable:
+    """The expectations that did not hold."""
+    rows = snapshot.query(
+        "SELECT * FROM checks WHERE run_id = ? AND NOT success ORDER BY stage, name, suite, expectation, column_name",
+        [run_id],
+    ).records()
+    columns = (
+        Column("stage"),
+        Column("suite"),
+        Column("expectation"),
+        Column("unexpected rows", numeric=True),
+        Column("observed"),
+        Column("message"),
+    )
+    body = tuple(
+        (
+            Cell(row["stage"], detail=row["name"]),
+            Cell(row["suite"]),
+            Cell(row["expectation"], detail=row["column_name"], alarm=True),
+            Cell(f"{number(row['n_unexpected'])} of {number(row['n_rows'])}", row["n_unexpected"]),
+            Cell(row["observed"] or DASH),
+            Cell(row["message"] or DASH),
+        )
+        for row in rows
+    )
+    return ReportTable("failed_checks", "Failed expectations", "With what was seen instead.", columns, body)
+
+
+def reject_table(snapshot: Snapshot, run_id: str) -> ReportTable:
+    """Rejected rows by reason."""
+    rows = snapshot.query(
+        "SELECT * FROM v_rejects WHERE run_id = ? ORDER BY stage, name, source, n_rejected DESC, reason", [run_id]
+    ).records()
+    columns = (
+        Column("stage"),
+        Column("source"),
+        Column("reason"),
+        Column("rows", numeric=True),
+        Column("the first"),
+    )
+    body = tuple(
+        (
+            Cell(row["stage"], detail=row["name"]),
+            Cell(row["source"]),
+            Cell(row["reason"]),
+            Cell(number(row["n_rejected"]), row["n_rejected"]),
+            Cell((row["first_text"] or DASH)[:_SHOWN_TEXT], detail=f"row {row['first_row']}"),
+        )
+        for row in rows
+    )
+    return ReportTable("rejects", "Rejected rows", "Input that could not be used, by reason.", columns, body)
+
+
+def stage_table(snapshot: Snapshot, run_id: str) -> ReportTable:
+    """The last call of each stage, and what its artifact cost when it was made."""
+    rows = snapshot.query(
+        "SELECT * FROM v_stages WHERE run_id = ? AND latest ORDER BY started_at NULLS LAST, stage, name", [run_id]
+    ).records()
+    columns = (
+        Column("stage"),
+        Column("of"),
+        Column("this time"),
+        Column("time", numeric=True),
+        Column("time when made", numeric=True),
+        Column("rows in", numeric=True),
+        Column("rows out", numeric=True),
+        Column("rejected", numeric=True),
+        Column("reason"),
+    )
+    total = sum(row["seconds"] or 0 for row in rows)
+    made = sum(row["computed_seconds"] or 0 for row in rows)
+    caption = f"{duration(total)} in the last call; making everything took {duration(made)}."
+    return ReportTable("stages", "Stages", caption, columns, tuple(_stage(row) for row in rows))
+
+
+def _stage(row: Mapping[str, Any]) -> tuple[Cell, ...]:
+    whole = row["status"] == "complete"
+    done = ("found" if row["cache_hit"] else "computed") if whole else row["status"]
+    link = (Link(row["name"] or row["stage"], f"#{artifact_anchor(row['fingerprint'])}"),) if row["fingerprint"] else ()
+    return (
+        Cell(row["stage"]),
+        Cell(row["name"] or row["stage"], links=link),
+        Cell(done, alarm=not whole),
+        Cell(duration(row["seconds"]), row["seconds"]),
+        Cell(duration(row["computed_seconds"]), row["computed_seconds"]),
+        Cell(number(row["rows_in"]), row["rows_in"]),
+        Cell(number(row["rows_out"]), row["rows_out"]),
+        Cell(number(row["rows_rejected"]), row["rows_rejected"]),
+        Cell(row["reason"] or DASH),
+    )
+
+
+def lineage_table(snapshot: Snapshot, run_id: str) -> ReportTable:
+    """Every artifact of the run with what it was made from."""
+    rows = snapshot.query(_LINEAGE, [run_id]).records()
+    known = {row["fingerprint"] for row in rows}
+    columns = (
+        Column("artifact"),
+        Column("stage"),
+        Column("of"),
+        Column("rows", numeric=True),
+        Column("size", numeric=True),
+        Column("made"),
+        Column("from"),
+    )
+    body = tuple(_artifact(row, known) for row in rows)
+    caption = "An artifact's name is the hash of its code, its configuration and its inputs."
+    return ReportTable("lineage", "Lineage", caption, columns, body)
+
+
+_LINEAGE = """
+SELECT fingerprint, any_value(stage) AS stage, any_value(name) AS name, any_value(rows) AS rows,
+       any_value(bytes) AS bytes, any_value(created_at) AS created_at, any_value(path) AS path,
+       list({'fingerprint': parent_fingerprint, 'label': concat_ws(' ', nullif(role, ''), parent_name)}
+            ORDER BY role, parent_name, parent_fingerprint) FILTER (parent_fingerprint IS NOT NULL) AS parents
+FROM v_lineage WHERE run_id = ? GROUP BY fingerprint ORDER BY min(created_at) NULLS LAST, stage, name, fingerprint
+"""
+
+
+def _artifact(row: Mapping[str, Any], known: set[str]) -> tuple[Cell, ...]:
+    links = []
+    for parent in row["parents"] or []:
+        text = " ".join(part for part in (parent["label"], short(parent["fingerprint"])) if part)
+        inside = parent["fingerprint"] in known
+        links.append(Link(text, f"#{artifact_anchor(parent['fingerprint'])}" if inside else ""))
+    made = row["created_at"]
+    return (
+        Cell(short(row["fingerprint"]), detail=row["path"] or "", anchor=artifact_anchor(row["fingerprint"])),
+        Cell(row["stage"] or DASH),
+        Cell(row["name"] or DASH),
+        Cell(number(row["rows"]), row["rows"]),
+        Cell(size(row["bytes"]), row["bytes"]),
+        Cell(f"{made:%Y-%m-%d %H:%M:%S}" if made else DASH),
+        Cell("; ".join(link.text for link in links) or DASH, links=tuple(links)),
+    )
+
+
+BUILDERS: dict[str, Callable[[Snapshot, str], ReportTable]] = {
+    "answered": answered_table,
+    "definitions": definition_table,
+    "training": training_table,
+    "checks": check_table,
+    "failed_checks": failed_check_table,
+    "rejects": reject_table,
+    "stages": stage_table,
+    "lineage": lineage_table,
+}
