@@ -12,13 +12,12 @@ import os
 import re
 import shutil
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NamedTuple
 
+from flows.artifact_types import Artifact, BuildResult, Identity, Outcome, Plan, Slot
 from flows.build_lock import BuildLock
 from flows.files import fsync_folder, fsync_tree
 from flows.manifest import (
@@ -29,96 +28,19 @@ from flows.manifest import (
     Sound,
     canonical_json,
     content_problems,
-    json_sha256,
     read_manifest,
     record_files,
     size_problems,
     write_manifest,
 )
 from flows.miss_reason import explain_change
-from rag.errors import ConfigError, ResourceError
+from rag.errors import ResourceError
 
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
+__all__ = ["Artifact", "ArtifactStore", "BuildResult", "Identity", "Outcome", "ParentRecord", "Plan"]
+
 _MARGIN_BYTES = 64 * 2**20  # never start a build on a disk that is full for every purpose
 _DISK_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EROFS}
 _REMEDY = "free some space there, make it writable, or set OPENBOOK_WORKSPACE to another folder"
-
-
-@dataclass(frozen=True)
-class Artifact:
-    """A finished result: its folder and its manifest."""
-
-    folder: Path
-    manifest: Manifest
-
-    @property
-    def stage(self) -> str:
-        """The stage that made it."""
-        return self.manifest.stage
-
-    @property
-    def name(self) -> str:
-        """What it is of, in the study's words."""
-        return self.manifest.name
-
-    @property
-    def fingerprint(self) -> str:
-        """The sha256 of its identity."""
-        return self.manifest.fingerprint
-
-    @property
-    def counts(self) -> Mapping[str, int]:
-        """Rows in, out and rejected, as the build counted them."""
-        return self.manifest.counts
-
-    @property
-    def facts(self) -> Mapping[str, Any]:
-        """What else the build measured."""
-        return self.manifest.facts
-
-    def file(self, name: str) -> Path:
-        """The path of one of its files. Raises KeyError for a file that the manifest does not name."""
-        if name not in {record.path for record in self.manifest.files}:
-            raise KeyError(f"{self.folder.name} has no file {name!r}")
-        return self.folder / name
-
-
-@dataclass(frozen=True)
-class Identity:
-    """All that can change a result: code, configuration, inputs, versions of what computes it.
-
-    ``config`` is anything JSON can hold. What cannot change the result (device, threads, batch size at inference,
-    paths) is left out by the caller. ``parents`` maps a role to the artifact in it.
-    """
-
-    code: Mapping[str, str]
-    config: Mapping[str, Any]
-    parents: Mapping[str, "Artifact | ParentRecord"] = field(default_factory=dict)
-    versions: Mapping[str, str] = field(default_factory=dict)
-
-
-class BuildResult(NamedTuple):
-    """What a build hands back beside the files it wrote."""
-
-    counts: Mapping[str, int]
-    facts: Mapping[str, Any] = {}
-
-
-class Outcome(NamedTuple):
-    """An artifact, and whether and why it had to be made."""
-
-    artifact: Artifact
-    cache_hit: bool
-    reason: str
-    seconds: float  # of this call, waiting included; the build's own are in the manifest
-
-
-class Plan(NamedTuple):
-    """What ``get_or_build`` would do; ``record`` serves as a parent in further plans."""
-
-    record: ParentRecord
-    cache_hit: bool
-    reason: str
 
 
 class ArtifactStore:
@@ -160,7 +82,7 @@ class ArtifactStore:
         Raises ResourceError where the store cannot be written or has less than ``needed_bytes`` free.
         """
         started = time.perf_counter()
-        slot = _Slot.of(self.root, stage, name, identity)
+        slot = Slot.of(self.root, stage, name, identity)
         found = _inspect(slot.folder, slot.fingerprint)
         if isinstance(found, Sound):
             return Outcome(Artifact(slot.folder, found.manifest), True, "cached", time.perf_counter() - started)
@@ -174,7 +96,7 @@ class ArtifactStore:
 
     def plan(self, stage: str, name: str, *, identity: Identity) -> Plan:
         """What ``get_or_build`` would do and why; changes nothing."""
-        slot = _Slot.of(self.root, stage, name, identity)
+        slot = Slot.of(self.root, stage, name, identity)
         found = _inspect(slot.folder, slot.fingerprint)
         reason = "cached" if isinstance(found, Sound) else self._reason(slot, found)
         return Plan(slot.record, isinstance(found, Sound), reason)
@@ -198,26 +120,24 @@ class ArtifactStore:
         """Move a damaged artifact away, so that it is built again; returns where it lies now."""
         return _set_aside(artifact.folder)
 
-    def _settle(
-        self, slot: "_Slot", build: Callable[[Path], BuildResult], resumable: bool
-    ) -> tuple[Artifact, bool, str]:
+    def _settle(self, slot: Slot, build: Callable[[Path], BuildResult], resumable: bool) -> tuple[Artifact, bool, str]:
         """Hit, completion or build, with the lock held."""
         found = _inspect(slot.folder, slot.fingerprint)
         if isinstance(found, Sound):
             return Artifact(slot.folder, found.manifest), True, "cached: another process has just built it"
-        finished = _finished_before_a_crash(slot)
-        if finished:
-            return _publish(slot, finished), True, "cached: its build was stopped just before publication"
         reason = self._reason(slot, found)
         if slot.folder.exists():
             reason += f" (moved to {_set_aside(slot.folder).name})"
+        finished = _finished_before_a_crash(slot)
+        if finished:
+            return _publish(slot, finished), True, "cached: its build was stopped just before publication"
         self._remove_stale(slot)
         if slot.partial.exists() and not resumable:
             shutil.rmtree(slot.partial)
         slot.partial.mkdir(exist_ok=True)
         return _build(slot, build), False, reason
 
-    def _reason(self, slot: "_Slot", found: Damage) -> str:
+    def _reason(self, slot: Slot, found: Damage) -> str:
         if slot.folder.exists():
             return f"damaged: {found.problem}"
         previous = [artifact.manifest for artifact in self._same_name(slot)]
@@ -225,14 +145,14 @@ class ArtifactStore:
             return "first build" if not slot.partial.exists() else "first build, going on with half-done work"
         return explain_change(max(previous, key=lambda manifest: manifest.created_at), slot)
 
-    def _same_name(self, slot: "_Slot") -> Iterator[Artifact]:
+    def _same_name(self, slot: Slot) -> Iterator[Artifact]:
         for folder in sorted(slot.folder.parent.glob(f"{slot.name}-*")):
             if slot.is_sibling(folder.name):
                 found = read_manifest(folder)
                 if isinstance(found, Sound):
                     yield Artifact(folder, found.manifest)
 
-    def _remove_stale(self, slot: "_Slot") -> None:
+    def _remove_stale(self, slot: Slot) -> None:
         """Drop half-done work of other fingerprints, unless somebody is at work on it."""
         for partial in slot.folder.parent.glob(f"{slot.name}-*.partial"):
             key = partial.name.removesuffix(".partial")
@@ -241,7 +161,7 @@ class ArtifactStore:
                     if free:
                         shutil.rmtree(partial)
 
-    def _require_room(self, slot: "_Slot", needed_bytes: int) -> None:
+    def _require_room(self, slot: Slot, needed_bytes: int) -> None:
         place = slot.folder.parent
         try:
             place.mkdir(parents=True, exist_ok=True)
@@ -261,48 +181,6 @@ class ArtifactStore:
         return BuildLock(self.root / ".locks" / f"{stage}.{key}.lock")
 
 
-class _Slot(NamedTuple):
-    """The place of one identity in the store, with the identity in JSON's own types."""
-
-    folder: Path
-    stage: str
-    name: str
-    fingerprint: str
-    code: dict[str, str]
-    config: dict[str, Any]
-    parents: dict[str, ParentRecord]
-    versions: dict[str, str]
-
-    @classmethod
-    def of(cls, root: Path, stage: str, name: str, identity: Identity) -> "_Slot":
-        for word in (stage, name):
-            if not _NAME.fullmatch(word):
-                raise ConfigError(f"{word!r} cannot name an artifact: letters, digits, '_', '.' and '-', at most 100")
-        code, versions = dict(identity.code), dict(identity.versions)
-        config: dict[str, Any] = json.loads(canonical_json(dict(identity.config)))
-        parents = {
-            role: ParentRecord(stage=parent.stage, name=parent.name, fingerprint=parent.fingerprint)
-            for role, parent in identity.parents.items()
-        }
-        inputs = {role: parent.fingerprint for role, parent in parents.items()}
-        fingerprint = json_sha256(
-            {"stage": stage, "code": code, "config": config, "parents": inputs, "versions": versions}
-        )
-        folder = root / stage / f"{name}-{fingerprint[:16]}"
-        return cls(folder, stage, name, fingerprint, code, config, parents, versions)
-
-    @property
-    def partial(self) -> Path:
-        return self.folder.with_name(f"{self.folder.name}.partial")
-
-    @property
-    def record(self) -> ParentRecord:
-        return ParentRecord(stage=self.stage, name=self.name, fingerprint=self.fingerprint)
-
-    def is_sibling(self, key: str) -> bool:
-        return re.fullmatch(re.escape(self.name) + r"-[0-9a-f]{16}", key) is not None
-
-
 def _inspect(folder: Path, fingerprint: str) -> Sound | Damage:
     found = read_manifest(folder, fingerprint)
     if isinstance(found, Sound):
@@ -312,7 +190,7 @@ def _inspect(folder: Path, fingerprint: str) -> Sound | Damage:
     return found
 
 
-def _finished_before_a_crash(slot: _Slot) -> Manifest | None:
+def _finished_before_a_crash(slot: Slot) -> Manifest | None:
     """The manifest in the partial folder, where it describes every byte there; else none, and it is removed."""
     found = read_manifest(slot.partial, slot.fingerprint)
     if isinstance(found, Sound) and not content_problems(slot.partial, found.manifest):
@@ -321,7 +199,7 @@ def _finished_before_a_crash(slot: _Slot) -> Manifest | None:
     return None
 
 
-def _build(slot: _Slot, build: Callable[[Path], BuildResult]) -> Artifact:
+def _build(slot: Slot, build: Callable[[Path], BuildResult]) -> Artifact:
     started = time.perf_counter()
     result = build(slot.partial)
     seconds = time.perf_counter() - started
@@ -345,7 +223,7 @@ def _build(slot: _Slot, build: Callable[[Path], BuildResult]) -> Artifact:
     return _publish(slot, manifest)
 
 
-def _publish(slot: _Slot, manifest: Manifest) -> Artifact:
+def _publish(slot: Slot, manifest: Manifest) -> Artifact:
     slot.partial.rename(slot.folder)
     fsync_folder(slot.folder.parent)
     return Artifact(slot.folder, manifest)

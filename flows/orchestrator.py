@@ -88,9 +88,11 @@ def orchestrator(verbose: bool = False, meanwhile: Callable[[], object] | None =
     with _embedded_server() as server, _environment({**chatter, **_EMBEDDED_CLIENT, **server.environment}):
         _load_prefect(meanwhile)
         server.wait()
-        with _without_heartbeats():
-            yield Orchestrator(server.api_url, embedded=True)
-        _send_what_is_left()
+        try:
+            with _without_heartbeats():
+                yield Orchestrator(server.api_url, embedded=True)
+        finally:
+            _send_what_is_left()
 
 
 def _configured_api_url() -> str | None:
@@ -129,6 +131,7 @@ def _require_answer(api_url: str) -> None:
 @contextmanager
 def _environment(values: Mapping[str, str]) -> Iterator[None]:
     before = {name: os.environ.get(name) for name in values}
+    was_imported = "prefect" in sys.modules
     os.environ.update(values)
     try:
         yield
@@ -138,7 +141,8 @@ def _environment(values: Mapping[str, str]) -> Iterator[None]:
                 os.environ.pop(name, None)
             else:
                 os.environ[name] = value
-        _reread_settings()
+        if was_imported:  # else nobody uses Prefect outside, and reading its settings would make ~/.prefect
+            _reread_settings()
 
 
 def _load_prefect(meanwhile: Callable[[], object] | None) -> None:

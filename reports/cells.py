@@ -29,6 +29,7 @@ class Cell(NamedTuple):
     partial: bool = False
     note: str = ""  # why it is partial
     alarm: bool = False  # something failed
+    strong: bool = False  # the cell to look at first
 
 
 class Column(NamedTuple):
@@ -37,6 +38,15 @@ class Column(NamedTuple):
     label: str
     group: str = ""  # shown above the label: the task
     numeric: bool = False
+
+
+def headings(*labels: str) -> tuple[Column, ...]:
+    """Columns with these labels; those that end in " >" hold numbers, set to the right.
+
+    >>> headings("task", "n >")[1]
+    Column(label='n', group='', numeric=True)
+    """
+    return tuple(Column(label.removesuffix(" >"), numeric=label.endswith(" >")) for label in labels)
 
 
 class ReportTable(NamedTuple):
@@ -126,13 +136,10 @@ def size(n_bytes: float | None) -> str:
     """
     if n_bytes is None:
         return DASH
-    for unit in ("B", "kB", "MB", "GB"):
-        if n_bytes < 1000:
-            break
-        n_bytes /= 1000
-    else:
-        unit = "TB"
-    return f"{n_bytes:.0f} {unit}" if unit == "B" else f"{n_bytes:.1f} {unit}"
+    if n_bytes < 1000:
+        return f"{n_bytes:.0f} B"
+    power = min(int(math.log10(n_bytes)) // 3, 4)
+    return f"{n_bytes / 1000**power:.1f} {' kMGT'[power]}B"
 
 
 def p_text(p_value: float | None) -> str:

@@ -12,6 +12,7 @@ from reports.cells import (
     ReportTable,
     anchor_of,
     duration,
+    headings,
     interval,
     number,
     percent,
@@ -43,28 +44,33 @@ def definition_table(snapshot: Snapshot, run_id: str) -> ReportTable:
     sql = "SELECT * FROM v_metrics WHERE run_id = ? ORDER BY task, split, name, model, corpus"
     rows = snapshot.query(sql, [run_id]).records()
     sampled = {tuple(row) for row in snapshot.query(_SAMPLED, [run_id]).rows}
-    columns = (
-        Column("metric"),
-        Column("model"),
-        Column("value", numeric=True),
-        Column("scored", numeric=True),
-        Column("left out", numeric=True),
-        Column("failed", numeric=True),
-        Column("definition"),
-        Column("evidence"),
-    )
+    artifacts = _artifacts(snapshot, run_id)
+    columns = headings("metric", "model", "value >", "scored >", "left out >", "failed >", "definition", "evidence")
     caption = "What stands behind each number. Left out: by the metric's own definition. Failed: never scored as 0."
-    body = tuple(_definition(row, (row["task"], row["split"]) in sampled) for row in rows)
+    body = tuple(_definition(row, (row["task"], row["split"]) in sampled, artifacts) for row in rows)
     return ReportTable("definitions", "Every number, with its definition", caption, columns, body)
 
 
-_SAMPLED = "SELECT DISTINCT task, split FROM questions WHERE run_id = ?"
+_SAMPLED = (
+    "SELECT DISTINCT task, split FROM questions SEMI JOIN predictions USING (run_id, task, split, question_id) "
+    "WHERE run_id = ?"
+)
 
 
-def _definition(row: Mapping[str, Any], sampled: bool) -> tuple[Cell, ...]:
+def _artifacts(snapshot: Snapshot, run_id: str) -> set[str]:
+    """The artifacts that have a row in the lineage, so that one may link there."""
+    rows = snapshot.query("SELECT fingerprint FROM run_artifacts WHERE run_id = ?", [run_id]).rows
+    return {fingerprint for (fingerprint,) in rows}
+
+
+def _artifact_link(text: str, fingerprint: str, artifacts: set[str]) -> Link:
+    return Link(text, f"#{artifact_anchor(fingerprint)}" if fingerprint in artifacts else "")
+
+
+def _definition(row: Mapping[str, Any], sampled: bool, artifacts: set[str]) -> tuple[Cell, ...]:
     links = [Link("predictions", f"#{samples_anchor(row['task'], row['split'])}")] if sampled else []
     if row["fingerprint"]:
-        links.append(Link(short(row["fingerprint"]), f"#{artifact_anchor(row['fingerprint'])}"))
+        links.append(_artifact_link(short(row["fingerprint"]), row["fingerprint"], artifacts))
     return (
         Cell(row["name"], detail=f"{row['task']}, {row['split']}", anchor=metric_anchor(row)),
         Cell(row["model"], detail=f"index {row['corpus']}" if row["corpus"] else "no passages"),
@@ -91,19 +97,21 @@ def answered_table(snapshot: Snapshot, run_id: str) -> ReportTable:
     rows = snapshot.query(
         "SELECT * FROM v_answered WHERE run_id = ? ORDER BY task, split, model, corpus", [run_id]
     ).records()
-    columns = (
-        Column("task"),
-        Column("model"),
-        Column("passage index"),
-        Column("questions", numeric=True),
-        Column("predictions", numeric=True),
-        Column("failed", numeric=True),
-        Column("empty", numeric=True),
-        Column("seconds each", numeric=True),
+    columns = headings(
+        "task",
+        "split",
+        "model",
+        "passage index",
+        "questions >",
+        "predictions >",
+        "failed >",
+        "empty >",
+        "seconds each >",
     )
     body = tuple(
         (
-            Cell(row["task"], detail=row["split"]),
+            Cell(row["task"]),
+            Cell(row["split"]),
             Cell(row["model"]),
             Cell(row["corpus"] or "none"),
             Cell(number(row["n_questions"]), row["n_questions"]),
@@ -121,15 +129,7 @@ def answered_table(snapshot: Snapshot, run_id: str) -> ReportTable:
 def index_recall_table(snapshot: Snapshot, run_id: str) -> ReportTable:
     """Approximate against exact search, with the gate."""
     rows = snapshot.query("SELECT * FROM v_index_recall WHERE run_id = ? ORDER BY corpus, kind, k", [run_id]).records()
-    columns = (
-        Column("passage index"),
-        Column("kind"),
-        Column("k", numeric=True),
-        Column("recall", numeric=True),
-        Column("at least", numeric=True),
-        Column("gate"),
-        Column("parameters"),
-    )
+    columns = headings("passage index", "kind", "k >", "recall >", "at least >", "gate", "parameters")
     body = tuple(
         (
             Cell(row["corpus"]),
@@ -160,16 +160,42 @@ def _parameters(text: str | None) -> str:
     return ", ".join(f"{key} {value}" for key, value in found.items()) if isinstance(found, dict) else str(found)
 
 
+def swap_answer_table(snapshot: Snapshot, run_id: str) -> ReportTable:
+    """What the model answered for each office with each index, and for which date that is right."""
+    rows = snapshot.query(_SWAP_ANSWERS, [run_id]).records()
+    given = {((row["model"], row["question_id"]), row["corpus"]): row for row in rows}
+    offices = {(row["model"], row["question_id"]): row for row in rows}
+    across = sorted({row["corpus"] for row in rows})
+    columns = [Column("model"), Column("office"), *(Column(f"answer with index {corpus}") for corpus in across)]
+    body = []
+    for office, row in offices.items():
+        cells = (_swap_answer(given.get((office, corpus))) for corpus in across)
+        body.append((Cell(row["model"]), Cell(row["position"], detail=row["gold"]), *cells))
+    caption = "Below each office, who held it at each date; below each answer, for which date it is right."
+    return ReportTable("swap_answers", "Every answer of the index swap", caption, tuple(columns), tuple(body))
+
+
+_SWAP_ANSWERS = """
+SELECT model, question_id, corpus, any_value(position) AS position, any_value(prediction) AS prediction,
+       string_agg(answers_of || ': ' || coalesce(answers[1], '–'), ', ' ORDER BY answers_of) AS gold,
+       list(answers_of ORDER BY answers_of) FILTER (correct) AS right_for,
+       bool_or(correct IS NULL) AS failed
+FROM swap_answers WHERE run_id = ? GROUP BY model, question_id, corpus ORDER BY model, min(position), question_id
+"""
+
+
+def _swap_answer(row: Mapping[str, Any] | None) -> Cell:
+    if row is None:
+        return Cell(DASH)
+    verdict = "failed" if row["failed"] else "right for " + " and ".join(row["right_for"]) if row["right_for"] else ""
+    return Cell(row["prediction"] or DASH, detail=verdict or "wrong", alarm=row["failed"])
+
+
 def training_table(snapshot: Snapshot, run_id: str) -> ReportTable:
     """The course of training, first step against last."""
     rows = snapshot.query(_TRAINING, [run_id]).records()
-    columns = (
-        Column("model"),
-        Column("steps", numeric=True),
-        Column("loss, first", numeric=True),
-        Column("loss, last", numeric=True),
-        Column("time", numeric=True),
-        Column("distinct first passages, least", numeric=True),
+    columns = headings(
+        "model", "steps >", "loss, first >", "loss, last >", "time >", "distinct first passages, least >"
     )
     body = tuple(
         (
@@ -198,15 +224,7 @@ FROM training_steps WHERE run_id = ? GROUP BY model ORDER BY model
 def check_table(snapshot: Snapshot, run_id: str) -> ReportTable:
     """Data checks, one row a suite."""
     rows = snapshot.query("SELECT * FROM v_checks WHERE run_id = ? ORDER BY stage, name, suite", [run_id]).records()
-    columns = (
-        Column("stage"),
-        Column("of"),
-        Column("suite"),
-        Column("rows", numeric=True),
-        Column("expectations", numeric=True),
-        Column("failed", numeric=True),
-        Column("result"),
-    )
+    columns = headings("stage", "of", "suite", "rows >", "expectations >", "failed >", "result")
     body = tuple(
         (
             Cell(row["stage"]),
@@ -228,14 +246,7 @@ def failed_check_table(snapshot: Snapshot, run_id: str) -> ReportTable:
         "SELECT * FROM checks WHERE run_id = ? AND NOT success ORDER BY stage, name, suite, expectation, column_name",
         [run_id],
     ).records()
-    columns = (
-        Column("stage"),
-        Column("suite"),
-        Column("expectation"),
-        Column("unexpected rows", numeric=True),
-        Column("observed"),
-        Column("message"),
-    )
+    columns = headings("stage", "suite", "expectation", "unexpected rows >", "observed", "message")
     body = tuple(
         (
             Cell(row["stage"], detail=row["name"]),
@@ -255,13 +266,7 @@ def reject_table(snapshot: Snapshot, run_id: str) -> ReportTable:
     rows = snapshot.query(
         "SELECT * FROM v_rejects WHERE run_id = ? ORDER BY stage, name, source, n_rejected DESC, reason", [run_id]
     ).records()
-    columns = (
-        Column("stage"),
-        Column("source"),
-        Column("reason"),
-        Column("rows", numeric=True),
-        Column("the first"),
-    )
+    columns = headings("stage", "source", "reason", "rows >", "the first")
     body = tuple(
         (
             Cell(row["stage"], detail=row["name"]),
@@ -280,30 +285,24 @@ def stage_table(snapshot: Snapshot, run_id: str) -> ReportTable:
     rows = snapshot.query(
         "SELECT * FROM v_stages WHERE run_id = ? AND latest ORDER BY started_at NULLS LAST, stage, name", [run_id]
     ).records()
-    columns = (
-        Column("stage"),
-        Column("of"),
-        Column("this time"),
-        Column("time", numeric=True),
-        Column("time when made", numeric=True),
-        Column("rows in", numeric=True),
-        Column("rows out", numeric=True),
-        Column("rejected", numeric=True),
-        Column("reason"),
+    columns = headings(
+        "stage", "of", "this time", "time >", "time when made >", "rows in >", "rows out >", "rejected >", "reason"
     )
+    artifacts = _artifacts(snapshot, run_id)
     total = sum(row["seconds"] or 0 for row in rows)
     made = sum(row["computed_seconds"] or 0 for row in rows)
     caption = f"{duration(total)} in the last call; making everything took {duration(made)}."
-    return ReportTable("stages", "Stages", caption, columns, tuple(_stage(row) for row in rows))
+    return ReportTable("stages", "Stages", caption, columns, tuple(_stage(row, artifacts) for row in rows))
 
 
-def _stage(row: Mapping[str, Any]) -> tuple[Cell, ...]:
+def _stage(row: Mapping[str, Any], artifacts: set[str]) -> tuple[Cell, ...]:
     whole = row["status"] == "complete"
     done = ("found" if row["cache_hit"] else "computed") if whole else row["status"]
-    link = (Link(row["name"] or row["stage"], f"#{artifact_anchor(row['fingerprint'])}"),) if row["fingerprint"] else ()
+    name = row["name"] or row["stage"]
+    links = (_artifact_link(name, row["fingerprint"], artifacts),) if row["fingerprint"] else ()
     return (
         Cell(row["stage"]),
-        Cell(row["name"] or row["stage"], links=link),
+        Cell(name, links=links),
         Cell(done, alarm=not whole),
         Cell(duration(row["seconds"]), row["seconds"]),
         Cell(duration(row["computed_seconds"]), row["computed_seconds"]),
@@ -317,17 +316,9 @@ def _stage(row: Mapping[str, Any]) -> tuple[Cell, ...]:
 def lineage_table(snapshot: Snapshot, run_id: str) -> ReportTable:
     """Every artifact of the run with what it was made from."""
     rows = snapshot.query(_LINEAGE, [run_id]).records()
-    known = {row["fingerprint"] for row in rows}
-    columns = (
-        Column("artifact"),
-        Column("stage"),
-        Column("of"),
-        Column("rows", numeric=True),
-        Column("size", numeric=True),
-        Column("made"),
-        Column("from"),
-    )
-    body = tuple(_artifact(row, known) for row in rows)
+    artifacts = _artifacts(snapshot, run_id)
+    columns = headings("artifact", "stage", "of", "rows >", "size >", "made", "from")
+    body = tuple(_artifact(row, artifacts) for row in rows)
     caption = "An artifact's name is the hash of its code, its configuration and its inputs."
     return ReportTable("lineage", "Lineage", caption, columns, body)
 
@@ -341,12 +332,11 @@ FROM v_lineage WHERE run_id = ? GROUP BY fingerprint ORDER BY min(created_at) NU
 """
 
 
-def _artifact(row: Mapping[str, Any], known: set[str]) -> tuple[Cell, ...]:
+def _artifact(row: Mapping[str, Any], artifacts: set[str]) -> tuple[Cell, ...]:
     links = []
     for parent in row["parents"] or []:
         text = " ".join(part for part in (parent["label"], short(parent["fingerprint"])) if part)
-        inside = parent["fingerprint"] in known
-        links.append(Link(text, f"#{artifact_anchor(parent['fingerprint'])}" if inside else ""))
+        links.append(_artifact_link(text, parent["fingerprint"], artifacts))
     made = row["created_at"]
     return (
         Cell(short(row["fingerprint"]), detail=row["path"] or "", anchor=artifact_anchor(row["fingerprint"])),
@@ -361,6 +351,7 @@ def _artifact(row: Mapping[str, Any], known: set[str]) -> tuple[Cell, ...]:
 
 BUILDERS: dict[str, Callable[[Snapshot, str], ReportTable]] = {
     "answered": answered_table,
+    "swap_answers": swap_answer_table,
     "definitions": definition_table,
     "training": training_table,
     "checks": check_table,

@@ -36,9 +36,16 @@ def to_markdown(table: ReportTable) -> str:
     """The table with its title, caption and the reasons of partial cells, as GitHub Markdown."""
     heading, *rows = to_terminal_rows(table)
     ruler = ["---:" if column.numeric else "---" for column in table.columns]
-    lines = [f"### {_md(table.title)}", "", _md(table.caption), "", _md_row(heading), "| " + " | ".join(ruler) + " |"]
+    lines = [
+        f"### {markdown_text(table.title)}",
+        "",
+        markdown_text(table.caption),
+        "",
+        _md_row(heading),
+        "| " + " | ".join(ruler) + " |",
+    ]
     lines += [_md_row(row) for row in rows]
-    lines += ["", *(f"{PARTIAL_MARK} {_md(note)}" for note in table.notes)] if table.notes else []
+    lines += ["", *(f"{PARTIAL_MARK} {markdown_text(note)}" for note in table.notes)] if table.notes else []
     return "\n".join(lines) + "\n"
 
 
@@ -74,12 +81,13 @@ def cell_text(cell: Cell) -> str:
     return f"{cell.text}{mark}" + (f" ({cell.detail})" if cell.detail else "")
 
 
-def _md(text: str) -> str:
+def markdown_text(text: str) -> str:
+    """Text that Markdown shows as it is, on one line."""
     return text.translate(_MARKDOWN)
 
 
 def _md_row(texts: tuple[str, ...]) -> str:
-    return "| " + " | ".join(_md(text) for text in texts) + " |"
+    return "| " + " | ".join(markdown_text(text) for text in texts) + " |"
 
 
 def _tex(text: str) -> str:

@@ -256,7 +256,7 @@ COMMENT ON COLUMN metrics.model IS 'The model; gold for the references themselve
 COMMENT ON COLUMN metrics.task IS 'The task.';
 COMMENT ON COLUMN metrics.corpus IS 'The passage index; empty for a closed-book model.';
 COMMENT ON COLUMN metrics.split IS 'train, dev or test.';
-COMMENT ON COLUMN metrics.name IS 'exact_match, label_accuracy, bleu_1, rouge_l, q_bleu_1, answer_in_passage_at_10, ...';
+COMMENT ON COLUMN metrics.name IS 'exact_match, f1, label_accuracy, bleu_1, rouge_l, q_bleu_1, answer_in_passage, ...';
 COMMENT ON COLUMN metrics.value IS 'The value; NULL where it could not be computed.';
 COMMENT ON COLUMN metrics.low IS 'Lower end of the 95 % interval.';
 COMMENT ON COLUMN metrics.high IS 'Upper end of the 95 % interval.';
@@ -519,7 +519,7 @@ COMMENT ON VIEW v_classification IS 'Fact verification: label accuracy.';
 CREATE OR REPLACE VIEW v_retrieval AS
 SELECT * FROM v_metrics
 WHERE name LIKE 'answer\_in\_passage%' ESCAPE '\' OR name LIKE 'recall\_at%' ESCAPE '\' OR name LIKE 'precision\_at%' ESCAPE '\'
-   OR name LIKE '%without%answer%' OR name LIKE 'gold\_%' ESCAPE '\';
+   OR name LIKE 'correct\_without%' ESCAPE '\' OR name LIKE 'gold\_%' ESCAPE '\';
 COMMENT ON VIEW v_retrieval IS 'Retrieval: answer or gold page among the passages, and what is right without either.';
 
 CREATE OR REPLACE VIEW v_diversity AS

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from reports import evidence
-from reports.cells import DASH, Cell, Column, Link, ReportTable, anchor_of, interval, p_text, percent
+from reports.cells import DASH, Cell, Column, Link, ReportTable, headings, interval, p_text, percent
 from reports.errors import StoreError
 from reports.formats import to_latex, to_markdown, to_terminal_rows
 from reports.store import Snapshot
@@ -59,6 +59,9 @@ _LABELS = {
     "rouge_l": "ROUGE-L",
     "q_bleu_1": "Q-BLEU-1",
     "label_accuracy": "label accuracy",
+    "label_accuracy_2way": "label accuracy, 2-way",
+    "answer_in_passage": "answer in a passage",
+    "correct_without_passage": "right where no passage holds the answer",
     "distinct_trigram_ratio": "distinct tri-grams",
 }
 _ORDER = {name: place for place, name in enumerate(_LABELS)}
@@ -165,15 +168,17 @@ def swap_table(snapshot: Snapshot, run_id: str) -> ReportTable:
         body.append((*head, *(_swap_cell(cells.get(((model, corpus), answers_of))) for answers_of in across)))
     caption = (
         "Percent right by exact match, with counts and 95 % interval. The same questions and the same trained model; "
-        "only the passage index changes between the rows."
+        "only the passage index changes between the rows. Bold: index and answers of one date."
     )
-    return ReportTable("swap", "Index swap", caption, tuple(columns), tuple(body))
+    return ReportTable("swap", "Two indexes, two sets of answers", caption, tuple(columns), tuple(body))
 
 
 def _swap_cell(row: Mapping[str, Any] | None) -> Cell:
     if row is None:
         return Cell(DASH)
     counts = f"{row['n_correct']} of {row['n']}"
+    same_date = row["corpus"] == row["answers_of"]
+    held = f"{row['n_answer_in_index']} answers in the index" if same_date else ""
     failed = f"{row['n_errors']} failed" if row["n_errors"] else "the run is not complete"
     return Cell(
         percent(row["value"]),
@@ -181,10 +186,11 @@ def _swap_cell(row: Mapping[str, Any] | None) -> Cell:
         low=row["low"],
         high=row["high"],
         n=row["n"],
-        detail="; ".join(part for part in (counts, interval(row["low"], row["high"])) if part),
-        links=(Link(percent(row["value"]), f"#{anchor_of('swap', row['model'], row['corpus'], row['answers_of'])}"),),
+        detail="; ".join(part for part in (counts, interval(row["low"], row["high"]), held) if part),
+        links=(Link(percent(row["value"]), "#swap-details"),),
         partial=row["partial"],
         note=failed if row["partial"] else "",
+        strong=same_date,
     )
 
 
@@ -197,7 +203,7 @@ def _offices(view: str, title: str, caption: str) -> Callable[[Snapshot, str], R
 
     def build(snapshot: Snapshot, run_id: str) -> ReportTable:
         rows = snapshot.query(sql, [run_id]).records()
-        columns = (Column("model"), Column("office"), Column("country"), Column("answers of"), Column("answer"))
+        columns = headings("model", "office", "country", "answers of", "answer")
         body = tuple(
             (
                 Cell(row["model"]),
@@ -217,16 +223,7 @@ def comparison_table(snapshot: Snapshot, run_id: str) -> ReportTable:
     """Paired comparisons of models on the same questions."""
     sql = "SELECT * FROM v_comparisons WHERE run_id = ? ORDER BY task, metric, model_a, model_b"
     rows = snapshot.query(sql, [run_id]).records()
-    columns = (
-        Column("task"),
-        Column("metric"),
-        Column("models"),
-        Column("difference", numeric=True),
-        Column("p", numeric=True),
-        Column("p, adjusted", numeric=True),
-        Column("n", numeric=True),
-        Column("test"),
-    )
+    columns = headings("task", "metric", "models", "difference >", "p >", "p, adjusted >", "n >", "test")
     caption = "First model minus second, in points of percent, on the questions that both answered; 95 % interval."
     return ReportTable("comparisons", "Comparisons", caption, columns, tuple(_comparison(row) for row in rows))
 
@@ -261,14 +258,7 @@ def _comparison(row: Mapping[str, Any]) -> tuple[Cell, ...]:
 def expected_table(snapshot: Snapshot, run_id: str) -> ReportTable:
     """What the study says its cells should be, beside what they are."""
     rows = snapshot.query("SELECT * FROM v_expected WHERE run_id = ? ORDER BY cell", [run_id]).records()
-    columns = (
-        Column("cell"),
-        Column("expected", numeric=True),
-        Column("tolerance", numeric=True),
-        Column("measured", numeric=True),
-        Column("verdict"),
-        Column("source"),
-    )
+    columns = headings("cell", "expected >", "tolerance >", "measured >", "verdict", "source")
     body = tuple(
         (
             Cell(row["cell"]),

@@ -10,6 +10,7 @@ import gzip
 import io
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, cast
 
@@ -86,23 +87,28 @@ def read_pages(path: Path) -> Iterator[Page]:
             raise DumpError(f"{path} is cut or corrupt: {error}; {_AGAIN}") from error
 
 
-def _open(path: Path) -> BinaryIO:
+@contextmanager
+def _open(path: Path) -> Iterator[BinaryIO]:
     """A stream of the decompressed bytes."""
     try:
-        stream = path.open("rb")
+        file = path.open("rb")
     except OSError as error:
         raise DumpError(f"cannot read the dump {path}: {error.strerror}; check the path in the study") from error
-    head = stream.read(32)
-    stream.seek(0)
+    with file, _decompressed(path, file) as stream:
+        yield stream
+
+
+def _decompressed(path: Path, file: BinaryIO) -> BinaryIO:
+    head = file.read(32)
+    file.seek(0)
     if not head:
-        stream.close()
         raise DumpError(f"{path} is empty; {_AGAIN}")
     _refuse_other_formats(path, head)
     if head.startswith(b"BZh"):
-        return cast(BinaryIO, bz2.BZ2File(stream))  # reads every stream of a multistream dump
+        return cast(BinaryIO, bz2.BZ2File(file))  # reads every stream of a multistream dump
     if head.startswith(b"\x1f\x8b"):
-        return cast(BinaryIO, gzip.GzipFile(fileobj=stream))
-    return stream
+        return cast(BinaryIO, gzip.GzipFile(fileobj=file))
+    return file
 
 
 def _peek(path: Path, stream: BinaryIO) -> bytes:
@@ -168,7 +174,7 @@ def _check_root(path: Path, root: Any) -> None:
 
 def _local(element: Any) -> str:
     """The tag without its namespace, which differs between schema versions."""
-    return cast(str, element.tag).rpartition("}")[2] if isinstance(element.tag, str) else ""
+    return element.tag.rpartition("}")[2] if isinstance(element.tag, str) else ""
 
 
 def _forget(element: Any) -> None:

@@ -22,7 +22,7 @@ from rag.corpus.wikitext_inline import finish
 from rag.corpus.wikitext_marks import DROPPED, protect_separators, without_controls
 from rag.corpus.wikitext_pairs import Construct, match_constructs
 from rag.corpus.wikitext_tags import strip_extensions
-from rag.corpus.wikitext_templates import find_handler, parse_arguments, template_name
+from rag.corpus.wikitext_templates import find_handler, show_template, template_name
 
 # Links into these namespaces show no text in the running page. Add the local names for other languages.
 HIDDEN_NAMESPACES = frozenset({"file", "image", "category"})
@@ -89,22 +89,21 @@ class _Renderer:
         return "".join(pieces)
 
     def _show(self, construct: Construct, depth: int) -> str:
-        if construct.kind == "nothing":
-            return ""
-        if construct.kind == "table":
-            return "\n" + DROPPED
-        if depth >= _MAX_DEPTH:
-            return DROPPED
         match construct.kind:
+            case "nothing":
+                return ""
+            case "heading" | "table":
+                return "\n\n"
+            case "template" | "link" | "parameter" if depth >= _MAX_DEPTH:
+                return DROPPED
             case "template":
                 return self._template(construct, depth)
             case "link":
                 return self._link(construct, depth)
             case "parameter":
                 _, _, default = self.between(construct.body, construct.close, depth + 1).partition("|")
-                return default
-            case _:
-                assert_never(construct.kind)
+                return default or DROPPED
+        assert_never(construct.kind)
 
     def _template(self, construct: Construct, depth: int) -> str:
         name = template_name(self._text, construct.body, construct.close)
@@ -114,7 +113,7 @@ class _Renderer:
             return DROPPED
         if not handler.visible:
             return DROPPED
-        shown = handler.show(parse_arguments(name, self.between(construct.body, construct.close, depth + 1)))
+        shown = show_template(handler, self.between(construct.body, construct.close, depth + 1))
         return protect_separators(shown) or DROPPED
 
     def _link(self, construct: Construct, depth: int) -> str:

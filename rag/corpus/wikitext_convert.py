@@ -17,8 +17,8 @@ _RANGE_WORDS = {
     "+/-": " ± ", "±": " ± ", "to(-)": " to ", "and(-)": " and ", "to about": " to about ", "xx": " × ", ",": ", ",
 }  # fmt: skip
 _COMPOSITE = {"ftin": ("ft", "in", 12), "stlb": ("st", "lb", 14), "lboz": ("lb", "oz", 16)}
-_DECIMAL = re.compile(r"([-−+]?)(\d*)(?:\.(\d+))?(?:e([-+]?\d{1,2}))?$", re.IGNORECASE)
-_FRACTION = re.compile(r"(?:([-−]?\d+)\s*[+ ]\s*)?(\d+)\s*(?:/|//)\s*(\d+)$")
+_DECIMAL = re.compile(r"([-+]?)(\d*)(?:\.(\d+))?(?:e([-+]?\d{1,2}))?$", re.IGNORECASE)
+_FRACTION = re.compile(r"(?:(-?\d+)\s*[+ ]\s*)?(\d+)\s*(?:/|//)\s*(\d+)$")
 _MAX_DIGITS = 40
 
 
@@ -89,33 +89,37 @@ def _parse(given: list[str]) -> _Measure | None:
 
 
 def _with_part(whole: _Quantity, unit: Unit, more: _Quantity, part: Unit) -> _Quantity:
-    """One length of two numbers, "6 ft 2 in"."""
+    """One measure of two numbers, "6 ft 2 in"; inches claim half a place more, so that this is 1.88 m and not 1.9."""
     return _Quantity(
         value=whole.value + more.value * part.scale / unit.scale,
         shown=f"{whole.shown} {unit.symbol} {more.shown} {part.symbol}",
-        decimals=more.decimals + math.log10(unit.scale / part.scale),
+        decimals=more.decimals + math.log10(unit.scale / part.scale) + (0.5 if part.symbol == "in" else 0),
     )
 
 
 def _quantity(text: str) -> _Quantity | None:
-    text = text.replace(",", "").strip()
+    text = text.replace(",", "").replace("−", "-").strip()
     if len(text) > _MAX_DIGITS:
         return None
-    if found := _FRACTION.match(text):
-        whole, top, bottom = found.groups()
-        if int(bottom) == 0:
-            return None
-        sign = -1 if whole and whole[0] in "-−" else 1
-        value = abs(float((whole or "0").replace("−", "-"))) + int(top) / int(bottom)
-        return _Quantity(
-            sign * value, f"{whole} {top}/{bottom}" if whole else f"{top}/{bottom}", math.log10(int(bottom))
-        )
-    found = _DECIMAL.match(text)
-    if not found or not (found.group(2) or found.group(3)):
+    if fraction := _FRACTION.match(text):
+        return _fraction(*fraction.groups())
+    decimal = _DECIMAL.match(text)
+    return _decimal(*decimal.groups()) if decimal and (decimal.group(2) or decimal.group(3)) else None
+
+
+def _fraction(units: str | None, top: str, bottom: str) -> _Quantity | None:
+    """ "2 1/2", from "2+1/2"; its precision is that of its denominator."""
+    if int(bottom) == 0:
         return None
-    sign, whole, decimals, exponent = found.groups()
+    value = abs(float(units or 0)) + int(top) / int(bottom)
+    shown = f"{units} {top}/{bottom}" if units else f"{top}/{bottom}"
+    return _Quantity(-value if shown.startswith("-") else value, shown, math.log10(int(bottom)))
+
+
+def _decimal(sign: str, whole: str, decimals: str | None, exponent: str | None) -> _Quantity:
+    """ "1300", "2.5" or "6.02e23"."""
     plain = f"{whole or '0'}{'.' + decimals if decimals else ''}"
-    value = float(f"{plain}e{exponent or 0}") * (-1 if sign in ("-", "−") else 1)
+    value = float(f"{plain}e{exponent or 0}") * (-1 if sign == "-" else 1)
     claimed = len(decimals) if decimals else len(whole.rstrip("0") or whole) - len(whole)
     shown = grouped(f"{sign}{plain}") + (f"×10^{int(exponent)}" if exponent else "")
     return _Quantity(value, shown, claimed - int(exponent or 0))
@@ -194,7 +198,7 @@ def _result(quantity: _Quantity, unit: Unit, target: Unit) -> float:
 def _rounded(quantity: _Quantity, unit: Unit, target: Unit, rounding: int | None, figures: str) -> str:
     result = _result(quantity, unit, target)
     if rounding is None:
-        rounding = _decimals(quantity, unit, target, result)
+        rounding = _decimals(quantity, unit, result)
         if figures.isascii() and figures.isdigit() and result:
             rounding = int(figures) - 1 - math.floor(math.log10(abs(result)))
     rounding = max(-_MAX_DIGITS, min(rounding, _MAX_DIGITS))
@@ -203,7 +207,7 @@ def _rounded(quantity: _Quantity, unit: Unit, target: Unit, rounding: int | None
     return ("−" if result < 0 and scaled else "") + grouped(f"{scaled:.{max(rounding, 0)}f}")
 
 
-def _decimals(quantity: _Quantity, unit: Unit, target: Unit, result: float) -> int:
+def _decimals(quantity: _Quantity, unit: Unit, result: float) -> int:
     """Places after the point: as many as the input claims, scaled by the conversion, at least two figures."""
     if unit.dimension == "temperature":
         kelvin = abs(quantity.value * unit.scale + unit.offset)

@@ -6,34 +6,70 @@ Every pattern here is linear: what it repeats cannot contain the character that 
 import re
 import unicodedata
 from html.entities import html5
-from typing import cast
 
 from rag.corpus.wikitext_marks import DROPPED, protect, restore, without_controls
 
 _INLINE_TAGS = frozenset(
-    "abbr b bdi bdo big cite code data del dfn em font i includeonly ins kbd link mark meta noinclude nowiki nobr onlyinclude "
-    "q rb ref references rp rt rtc ruby s samp section small span strike strong sub sup time tt u var wbr".split()
+    {
+        *(
+            "abbr",
+            "b",
+            "bdi",
+            "bdo",
+            "big",
+            "cite",
+            "code",
+            "data",
+            "del",
+            "dfn",
+            "em",
+            "font",
+            "i",
+            "includeonly",
+            "ins",
+        ),
+        *("kbd", "link", "mark", "meta", "noinclude", "nowiki", "nobr", "onlyinclude", "q", "rb", "ref", "references"),
+        *("rp", "rt", "rtc", "ruby", "s", "samp", "section", "small", "span", "strike", "strong", "sub", "sup", "time"),
+        *("tt", "u", "var", "wbr"),
+    }
 )
 _BLOCK_TAGS = frozenset(
-    "blockquote caption center dd div dl dt h1 h2 h3 h4 h5 h6 hr li ol p poem pre source syntaxhighlight "
-    "table tbody td tfoot th thead tr ul gallery math timeline score imagemap".split()
+    {
+        *(
+            "blockquote",
+            "caption",
+            "center",
+            "dd",
+            "div",
+            "dl",
+            "dt",
+            "h1",
+            "h2",
+            "h3",
+            "h4",
+            "h5",
+            "h6",
+            "hr",
+            "li",
+            "ol",
+        ),
+        *("p", "poem", "pre", "source", "syntaxhighlight", "table", "tbody", "td", "tfoot", "th", "thead", "tr", "ul"),
+        *("gallery", "math", "timeline", "score", "imagemap"),
+    }
 )
 _TAG = re.compile(r"</?([A-Za-z][A-Za-z0-9]*)(?:[\s/][^<>]*)?>")
-_POWER = re.compile(r"(?<=\d)<sup>([-−+]?\d+)</sup>")
+_POWER = re.compile(r"<sup>([-−+]?\d+)</sup>")
 _RAISED = str.maketrans("0123456789-−+", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁻⁺")
-_EXTERNAL_LINK = re.compile(
-    r"\[(?:(?:[a-z]{3,9}:)?//|mailto:|news:)[^\s\[\]<>]*(?:[ \t]+([^\[\]\n]*))?\]", re.IGNORECASE
-)
+_EXTERNAL_LINK = re.compile(r"\[(?:(?:[A-Za-z]{3,9}:)?//|mailto:|news:)[^\s\[\]<>]*(?:[ \t]+([^\[\]\n]*))?\]")
 _APOSTROPHE = protect("'")
 _QUOTES = re.compile(r"'{2,}")
 _MAGIC_WORD = re.compile(r"__[A-Z]{3,30}__")
 _ENTITY = re.compile(r"&(#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
-_SPACES = re.compile(r"\s+")
 _LEFTOVER = re.compile(r"\[\[+|\{\{+|'''+")
 
-_AROUND_DROPPED = re.compile(rf"( ?[(\[])?([ ;,:]{{0,3}}{DROPPED}[ {DROPPED};,:]*)([)\]])?")
+_DROPPED_RUN = re.compile(rf"({DROPPED}[{DROPPED} ;,:]*)")
 _NO_SPACE_BEFORE = tuple(".!?)]}”’%")
-_NO_SPACE_AFTER = tuple("([“‘")
+_NO_SPACE_AFTER = tuple("“‘")
 _NO_MARKS = str.maketrans("", "", f"{DROPPED} ")
 
 
@@ -44,21 +80,22 @@ def finish(text: str) -> str:
     text = _MAGIC_WORD.sub("", text)
     if "''" in text:
         text = "\n".join(_strip_quotes(line) if "''" in line else line for line in text.split("\n"))
-    blocks = [_decode(block) for block in _blocks(text)]
-    blocks = [restore(_LEFTOVER.sub(_one, _mend(block))).strip() for block in blocks]
-    return "\n".join(unicodedata.normalize("NFC", block) for block in blocks if block)
-
-
-def _one(leftover: re.Match[str]) -> str:
-    return leftover.group()[0]
+    blocks = [" ".join(_mend(_decode(block)).split()) for block in _blocks(text)]
+    text = _LEFTOVER.sub(lambda leftover: leftover.group()[0], "\n".join(filter(None, blocks)))
+    return unicodedata.normalize("NFC", restore(text))
 
 
 def _strip_tags(text: str) -> str:
     if "<" not in text:
         return text
     # A power joined to its base would be another number: 10<sup>6</sup> is not 106.
-    text = _POWER.sub(lambda power: power.group(1).translate(_RAISED), text)
+    text = _POWER.sub(_power, text)
     return _TAG.sub(_tag, text)
+
+
+def _power(power: re.Match[str]) -> str:
+    after_digit = power.string[power.start() - 1 : power.start()].isdigit()
+    return power.group(1).translate(_RAISED) if after_digit else power.group(1)
 
 
 def _tag(tag: re.Match[str]) -> str:
@@ -132,7 +169,7 @@ def _decode(text: str) -> str:
         text = _ENTITY.sub(_character, text)
         # Pages hold "&amp;nbsp;" where their author meant a space, and nobody means to show its name.
         text = text.replace("&nbsp;", " ")
-    return _SPACES.sub(" ", text)
+    return text
 
 
 def _character(entity: re.Match[str]) -> str:
@@ -145,17 +182,29 @@ def _character(entity: re.Match[str]) -> str:
 
 def _mend(text: str) -> str:
     """Repair the punctuation around what was dropped: "(; from Greek)", "(Greek: x, )" and "At , Alabama"."""
-    return _AROUND_DROPPED.sub(_mended, text) if DROPPED in text else text
+    if DROPPED not in text:
+        return text
+    kept, *rest = _DROPPED_RUN.split(" ".join(text.split()))
+    pieces = [kept]
+    started = False  # nothing is mended before the first word
+    for run, after in zip(rest[::2], rest[1::2], strict=True):
+        started = started or pieces[-1].strip() != ""
+        pieces[-1], joint, after = _joint(pieces[-1], run, after)
+        pieces += [joint if started else "", after]
+    return "".join(pieces)
 
 
-def _mended(around: re.Match[str]) -> str:
-    opening, run, closing = around.groups()
-    if opening and closing:
-        return ""
-    if opening or closing:
-        return opening or cast(str, closing)
+def _joint(before: str, run: str, after: str) -> tuple[str, str, str]:
+    """What stands around a dropped construct, with what to put between."""
+    kept = before.rstrip(" ;,:")
+    run = before[len(kept) :] + run
+    if kept.endswith(("(", "[")):
+        empty = after.startswith((")", "]"))
+        return (kept[:-1].rstrip(), "", after[1:]) if empty else (kept, "", after)
+    if after.startswith((")", "]")):
+        return kept, "", after
     separators = run.translate(_NO_MARKS)
-    space = " " if " " in run and not around.string.startswith(_NO_SPACE_BEFORE, around.end()) else ""
+    space = " " if " " in run and not after.startswith(_NO_SPACE_BEFORE) else ""
     if separators:
-        return separators[0] + (space if run[-1] == " " else "")
-    return "" if around.string.endswith(_NO_SPACE_AFTER, 0, around.start()) else space
+        return kept, separators[0] + (space if run[-1] == " " else ""), after
+    return kept, "" if kept.endswith(_NO_SPACE_AFTER) else space, after

@@ -3,6 +3,8 @@
 All are control characters, which ``without_controls`` removes from the input, so that no page can forge one.
 """
 
+import re
+
 DROPPED = "\x02"  # something was left out here; punctuation around it may need mending
 PROTECTED_PIPE = "\x01"  # a visible "|" that must not split the arguments of the template around it
 PROTECTED_EQUALS = "\x03"  # likewise "="
@@ -11,28 +13,23 @@ PROTECTED_EQUALS = "\x03"  # likewise "="
 # avoid the separators that str.split takes for whitespace (0x09-0x0d, 0x1c-0x1f).
 _LITERALS = dict(zip("[]{}'<>*#:;_-!", map(chr, [*range(0x04, 0x09), *range(0x0E, 0x17)]), strict=True))
 _PROTECT = str.maketrans({**_LITERALS, "|": PROTECTED_PIPE, "=": PROTECTED_EQUALS})
-_RESTORE = str.maketrans(
-    {**{mark: literal for literal, mark in _LITERALS.items()}, PROTECTED_PIPE: "|", PROTECTED_EQUALS: "=", DROPPED: ""}
-)
-# C0 and C1 controls, marks of text direction, the byte order mark, the soft hyphen and the zero-width space: a
-# reader sees none of them. The zero-width joiners stay, because they change how Persian and Indic words look.
-_INVISIBLE = str.maketrans(
-    dict.fromkeys(
-        [
-            *(code for code in range(0x20) if chr(code) not in "\n\t"),
-            *range(0x7F, 0xA0),
-            *(0xAD, 0x200B, 0x200E, 0x200F, 0x2060, 0xFEFF),
-            *range(0x202A, 0x202F),
-            *range(0x2066, 0x206A),
-            *range(0xD800, 0xE000),  # lone surrogates, which UTF-8 cannot write
-        ]
-    )
+_RESTORED = {
+    **{mark: literal for literal, mark in _LITERALS.items()},
+    PROTECTED_PIPE: "|",
+    PROTECTED_EQUALS: "=",
+    DROPPED: "",
+}
+_MARK = re.compile(f"[{''.join(_RESTORED)}]")
+# C0 and C1 controls, marks of text direction, the byte order mark, the soft hyphen, the zero-width space and lone
+# surrogates: a reader sees none of them. The zero-width joiners stay: they change how Persian and Indic words look.
+_INVISIBLE = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u200b\u200e\u200f\u2028-\u202e\u2060\u2066-\u2069\ufeff\ud800-\udfff]"
 )
 
 
 def without_controls(text: str) -> str:
     """``text`` without control and invisible characters; line ends become a newline."""
-    return text.replace("\r\n", "\n").replace("\r", "\n").translate(_INVISIBLE)
+    return _INVISIBLE.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
 
 
 def protect(text: str) -> str:
@@ -47,4 +44,4 @@ def protect_separators(text: str) -> str:
 
 def restore(text: str) -> str:
     """``text`` with the literal characters back in place and the other marks gone."""
-    return text.translate(_RESTORE)
+    return _MARK.sub(lambda mark: _RESTORED[mark.group()], text)

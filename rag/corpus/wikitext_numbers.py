@@ -6,13 +6,16 @@ from collections.abc import Callable
 from rag.corpus.wikitext_arguments import Arguments
 
 _NUMBER = re.compile(r"([-−+]?)(\d+)(\.\d+)?$")
-_MONTHS = ("January February March April May June July August September October November December").split()
+_MONTHS = (
+    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
+    "December",
+)  # fmt: skip
 _CURRENCIES = {
     "usd": "US$", "us$": "US$", "us dollar": "US$", "$": "$", "aud": "A$", "a$": "A$", "cad": "C$", "can$": "C$",
     "nzd": "NZ$", "nz$": "NZ$", "gbp": "£", "£": "£", "pound sterling": "£", "pounds": "£", "eur": "€", "€": "€",
-    "euro": "€", "jpy": "¥", "¥": "¥", "jpy|": "¥", "inr": "₹", "indian rupee": "₹", "rs": "₹", "cny": "CN¥",
+    "euro": "€", "jpy": "¥", "¥": "¥", "inr": "₹", "indian rupee": "₹", "rs": "₹", "cny": "CN¥",
     "cn¥": "CN¥", "rmb": "CN¥", "krw": "₩", "chf": "CHF ", "sek": "SEK ", "nok": "NOK ", "dkk": "DKK ", "zar": "R",
-    "brl": "R$", "mxn": "MX$", "rub": "₽", "php": "₱", "php peso": "₱", "ngn": "₦", "ils": "₪", "currency": "US$",
+    "brl": "R$", "mxn": "MX$", "rub": "₽", "php": "₱", "ngn": "₦", "ils": "₪",
 }  # fmt: skip
 
 
@@ -58,6 +61,19 @@ def value(arguments: Arguments) -> str:
     per = arguments.get("up", "upl")
     number = f"{arguments.get('p')}{number}{arguments.get('s')}"
     return number + (f" {unit}" if unit else "") + (f"/{per}" if per else "")
+
+
+def population_density(arguments: Arguments) -> str:
+    """{{pop density|people|area|unit}}, "5.7/km2 (15/sq mi)"; its arguments where they are no numbers."""
+    to_km2 = {"km2": 1.0, "sqmi": 2.589988110336, "sq mi": 2.589988110336, "ha": 0.01, "acre": 0.0040468564224}
+    try:
+        people, area = (float(arguments[index].replace(",", "")) for index in range(2))
+        density = people / (area * to_km2[arguments[2].lower()])
+    except (ValueError, KeyError, ZeroDivisionError, OverflowError):
+        return " / ".join(arguments.given()[:2])
+    metric, imperial = (f"{value:,.{0 if value >= 100 else 1}f}" for value in (density, density * to_km2["sqmi"]))
+    first, second = f"{metric}/km2", f"{imperial}/sq mi"
+    return f"{first} ({second})" if arguments[2].lower() in ("km2", "ha") else f"{second} ({first})"
 
 
 def money(symbol: str) -> Callable[[Arguments], str]:
@@ -115,7 +131,7 @@ def sortable_date(arguments: Arguments) -> str:
     """{{dts}}: a date given in any of several orders."""
     given = [part for part in arguments.given() if part.lower() not in ("dmy", "mdy", "dm", "md")]
     if len(given) == 3 and len(given[0]) == 4:
-        return date(*given)
+        return date(given[0], given[1], given[2])
     return " ".join(given)
 
 

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-Kind = Literal["template", "parameter", "link", "table", "nothing"]
+Kind = Literal["template", "parameter", "link", "table", "heading", "nothing"]
 
 _TOKEN = re.compile(
     r"\{\{+|\}\}+|\[\[|\]\]"
@@ -12,11 +12,13 @@ _TOKEN = re.compile(
     r"|\n=[^\n]*=[ \t]*(?=\n|$)"  # a heading
     r"|<table|<TABLE|</table|</TABLE"
 )
+# The first line of an infobox that is never closed; the lines of its arguments begin with "|" and go later.
+_NAME_LINE = re.compile(r"[^\n|{}\[\]<>]{1,80}(?=\n[ \t]*\|)")
 _BRACES, _LINK, _TABLE, _HTML_TABLE = "{", "[", "|", "<"
 
 
 class Construct(NamedTuple):
-    """A matched pair; or, as kind "nothing", a mark without a partner or a heading, which shows nothing."""
+    """A matched pair; or a heading; or, as kind "nothing", a mark without a partner."""
 
     start: int
     body: int  # where the content begins
@@ -74,7 +76,7 @@ class _Matcher:
                 return self._close_table(start, end)
             case _:
                 self.give_up(0)
-                self._show_nothing(start, end)
+                self.found.append(Construct(start, start, start, end, "heading"))
         return end
 
     def give_up(self, depth: int) -> None:
@@ -83,7 +85,8 @@ class _Matcher:
             mark = self._open.pop()
             self._waiting[mark.kind] -= 1
             if mark.width > 1:  # a single brace left of a longer run is a character like any other
-                self._show_nothing(mark.start, mark.start + mark.width)
+                name = _NAME_LINE.match(self._text, mark.start + mark.width) if mark.kind == _BRACES else None
+                self._show_nothing(mark.start, name.end() if name else mark.start + mark.width)
 
     def _push(self, kind: str, start: int, width: int) -> None:
         self._open.append(_Open(kind, start, width))

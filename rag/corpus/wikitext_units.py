@@ -44,6 +44,7 @@ _UNITS = {
     "ha": _unit("area", 1e4, "ha", "hectare", "acre"),
     "acre": _unit("area", 4046.8564224, "acres", "acre", "ha"),
     "sqin": _unit("area", (_FOOT / 12) ** 2, "sq in", "square inch", "cm2", "square inches"),
+    "sqyd": _unit("area", (3 * _FOOT) ** 2, "sq yd", "square yard", "m2"),
     "sqft": _unit("area", _FOOT**2, "sq ft", "square foot", "m2", "square feet"),
     "sqmi": _unit("area", _MILE**2, "sq mi", "square mile", "km2"),
     "g": _unit("mass", 1e-3, "g", "gram", "oz"),
@@ -100,15 +101,16 @@ _UNITS = {
     "N": _unit("force", 1, "N", "newton", "lbf"),
     "kN": _unit("force", 1e3, "kN", "kilonewton", "lbf"),
     "lbf": _unit("force", 4.4482216152605, "lbf", "pound-force", "N", "pounds-force"),
-    "km/l": _unit("economy", 1, "km/L", "kilometre per litre", "km/l", "kilometres per litre"),
 }  # fmt: skip
 _ALIASES = {
     "mile": "mi", "miles": "mi", "foot": "ft", "feet": "ft", "inch": "in", "inches": "in", "yard": "yd", "yards": "yd",
     "metre": "m", "metres": "m", "meter": "m", "meters": "m", "kilometre": "km", "kilometres": "km", "kilometer": "km",
     "kilometers": "km", "pound": "lb", "pounds": "lb", "lbs": "lb", "tonne": "t", "tonnes": "t", "metric ton": "t",
     "MT": "t", "short ton": "ST", "long ton": "LT", "ounce": "oz", "knot": "kn", "knots": "kn", "acres": "acre",
-    "hectare": "ha", "hectares": "ha", "sqkm": "km2", "sqm": "m2", "sqyd": "m2", "l": "L", "litre": "L", "liter": "L",
+    "hectare": "ha", "hectares": "ha", "sqkm": "km2", "sqm": "m2", "l": "L", "litre": "L", "liter": "L",
     "mL": "ml", "°C": "C", "°F": "F", "kph": "km/h", "kmh": "km/h", "PD/sqmi": "/sqmi", "PD/km2": "/km2", "AU": "au",
-    "gal": "USgal", "U.S.gal": "USgal", "cu ft": "cuft", "sq ft": "sqft", "sq mi": "sqmi", "bhp": "hp", "nautical mile": "nmi",
-    "Cal": "kcal", "oilbbls": "oilbbl", "bbl": "oilbbl", "USfloz": "USoz", "impfloz": "impoz", "square mile": "sqmi", "square miles": "sqmi",
+    "gal": "USgal", "U.S.gal": "USgal", "cu ft": "cuft", "sq ft": "sqft", "sq mi": "sqmi", "bhp": "hp",
+    "nautical mile": "nmi",
+    "Cal": "kcal", "oilbbls": "oilbbl", "bbl": "oilbbl", "USfloz": "USoz", "impfloz": "impoz",
+    "square mile": "sqmi", "square miles": "sqmi",
 }  # fmt: skip

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from datetime import date
 from typing import NamedTuple
 
-from rag.demo import prose
+from rag.demo import country_prose, place_prose, prose
 from rag.demo.facts import Country, Tenure, holders_at
+from rag.demo.office_prose import biography_sentences, office_sentences
 from rag.demo.prose import Sentence, World
 from rag.demo.wording import (
     capital_link,
@@ -22,6 +23,11 @@ from rag.demo.wording import (
     long_date,
     pick,
     stable_hash,
+)
+
+_FIGURES = (
+    '<ref name="figures">{{cite web |url=https://example.org/figures |title=Figures of the world '
+    "|access-date=1 June 2016}}</ref>"
 )
 
 
@@ -74,12 +80,12 @@ def all_articles(world: World, on: date) -> list[Article]:
 def country_article(world: World, country: Country, holders: dict[str, Tenure]) -> Article:
     title = country_title(country)
     sections = [
-        Section("", tuple(prose.country_lead(world, country))),
-        Section("Geography", tuple(prose.country_geography(world, country))),
-        Section("Economy", tuple(prose.country_economy(world, country)), _figures(country)),
-        Section("People and languages", tuple(prose.country_people(country))),
+        Section("", tuple(country_prose.country_lead(world, country))),
+        Section("Geography", tuple(country_prose.country_geography(world, country))),
+        Section("Economy", tuple(country_prose.country_economy(world, country)), _figures(country)),
+        Section("People and languages", tuple(country_prose.country_people(country))),
     ]
-    if government := prose.country_government(world, country):
+    if government := country_prose.country_government(world, country):
         sections.append(Section("Government", tuple(government)))
     sections.append(Section("See also", (), f"* [[List of countries of {country.continent}]]\n* [[List of capitals]]"))
     hatnote = "{{about|the country|other uses|" + f"{country.name} (disambiguation)" + "}}\n" if "(" in title else ""
@@ -98,13 +104,22 @@ def country_article(world: World, country: Country, holders: dict[str, Tenure]) 
 def capital_article(world: World, country: Country) -> Article:
     title = capital_title(country)
     south, west = "S" if country.latitude < 0 else "N", "W" if country.longitude < 0 else "E"
-    coordinates = f"{{{{coord|{abs(country.latitude):.2f}|{south}|{abs(country.longitude):.2f}|{west}|display=inline,title}}}}"
-    top = (
-        f"{{{{Infobox settlement\n| name = {country.capital}\n| settlement_type = [[Capital city]]\n"
-        f"| coordinates = {coordinates}\n| subdivision_type = Country\n| subdivision_name = {{{{nowrap|{country_link(country)}}}}}\n}}}}"
+    coordinates = (
+        f"{{{{coord|{abs(country.latitude):.2f}|{south}|{abs(country.longitude):.2f}|{west}|display=inline,title}}}}"
     )
+    country_name = f"{{{{nowrap|{country_link(country)}}}}}"
+    lines = [
+        "{{Infobox settlement",
+        f"| name = {country.capital}",
+        "| settlement_type = [[Capital city]]",
+        f"| coordinates = {coordinates}",
+        f"| subdivision_type = Country\n| subdivision_name = {country_name}",
+        "}}",
+    ]
     bottom = f"{{{{{country.continent}-geo-stub}}}}\n\n[[Category:Capitals of {country.continent}]]"
-    return Article(title, top, (Section("", tuple(prose.capital_sentences(world, country))),), bottom)
+    return Article(
+        title, "\n".join(lines), (Section("", tuple(place_prose.capital_sentences(world, country))),), bottom
+    )
 
 
 def office_article(world: World, tenure: Tenure, on: date) -> Article:
@@ -115,22 +130,24 @@ def office_article(world: World, tenure: Tenure, on: date) -> Article:
         f"| appointer = <!-- left empty on purpose -->\n| residence = {{{{nowrap|{capital_link(country)}}}}}\n}}}}"
     )
     sections = (
-        Section("", tuple(prose.office_sentences(world, tenure))),
+        Section("", tuple(office_sentences(world, tenure))),
         Section("List of holders", (), _holders_table(world, tenure, on)),
     )
-    bottom = f"== References ==\n{{{{reflist}}}}\n\n[[Category:Government of {country.the}]]\n[[Category:Offices of state]]"
+    bottom = (
+        f"== References ==\n{{{{reflist}}}}\n\n[[Category:Government of {country.the}]]\n[[Category:Offices of state]]"
+    )
     return Article(tenure.position, top, sections, bottom)
 
 
 def currency_article(currency: str, users: list[Country]) -> Article:
     top = f"{{{{Infobox currency\n| currency_name = {currency}\n| iso_code = {users[0].currency_code}\n}}}}"
-    section = Section("", tuple(prose.currency_sentences(currency, users)))
+    section = Section("", tuple(place_prose.currency_sentences(currency, users)))
     return Article(currency, top, (section,), "{{Money-stub}}\n\n[[Category:Currencies]]")
 
 
 def language_article(language: str, users: list[Country]) -> Article:
     top = f"{{{{Infobox language\n| name = {language}\n| states = {{{{flatlist|\n* {country_link(users[0])}\n}}}}\n}}}}"
-    section = Section("", tuple(prose.language_sentences(language, users)))
+    section = Section("", tuple(place_prose.language_sentences(language, users)))
     return Article(language_title(language), top, (section,), "{{Language-stub}}\n\n[[Category:Languages]]")
 
 
@@ -140,8 +157,11 @@ def biography_article(world: World, tenure: Tenure) -> Article:
         f"{{{{Infobox officeholder\n| name = {tenure.holder}\n| office = [[{tenure.position}]]\n"
         f"| term_start = {_start_date(tenure.since)}\n}}}}"
     )
-    bottom = f"{{{{DEFAULTSORT:{tenure.holder.split()[-1]}}}}}\n[[Category:Living people]]\n[[Category:{country.demonym} politicians]]"
-    return Article(tenure.holder, top, (Section("", tuple(prose.biography_sentences(country, tenure))),), bottom)
+    bottom = (
+        f"{{{{DEFAULTSORT:{tenure.holder.split()[-1]}}}}}\n[[Category:Living people]]\n"
+        f"[[Category:{country.demonym} politicians]]"
+    )
+    return Article(tenure.holder, top, (Section("", tuple(biography_sentences(country, tenure))),), bottom)
 
 
 def _biographies(world: World, holders: dict[str, Tenure]) -> list[Tenure]:
@@ -171,7 +191,8 @@ def _country_infobox(world: World, country: Country, holders: dict[str, Tenure])
     for number, position in enumerate(positions, start=1):
         tenure = holders[position]
         lines.append(f"| leader_title{number} = [[{position}|{prose.office_title(tenure, country)}]]")
-        lines.append(f"| leader_name{number} = [[{tenure.holder}]] {{{{small|(since {{{{nowrap|{long_date(tenure.since)}}}}})}}}}")
+        since = f"{{{{small|(since {{{{nowrap|{long_date(tenure.since)}}}}})}}}}"
+        lines.append(f"| leader_name{number} = [[{tenure.holder}]] {since}")
     lines += [
         f'| population_estimate = {{{{formatnum:{country.population}}}}}<ref name="figures" />',
         "| population_estimate_year = 2016",
@@ -217,15 +238,15 @@ def _paragraph(title: str, sentences: Sequence[Sentence]) -> str:
 
 
 def _mark(title: str, fact: str, number: int) -> str:
-    named = '<ref name="figures">{{cite web |url=https://example.org/figures |title=Figures of the world |access-date=1 June 2016}}</ref>'
     if fact == "population":
-        return named
+        return _FIGURES
+    page = 1 + stable_hash(title) % 400
     options = (
         "",
         "",
         '<ref name="figures" />',
-        f"<ref>{{{{cite book |title=Handbook of states |chapter={title} |year=2016 |page={1 + stable_hash(title) % 400}}}}}</ref>",
+        f"<ref>{{{{cite book |title=Handbook of states |chapter={title} |year=2016 |page={page}}}}}</ref>",
         "<!-- please keep this sentence short -->",
         "<ref group=\"note\">The spelling ''may'' differ; see <nowiki>[[Help:Names]]</nowiki>.</ref>",
     )
-    return options[0] if number == 0 else pick(options, title, fact, "mark")
+    return "" if number == 0 else pick(options, title, fact, "mark")

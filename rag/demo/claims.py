@@ -5,7 +5,7 @@ from typing import Literal, NamedTuple
 
 from rag.demo.articles import Article
 from rag.demo.facts import Country, Tenure, holders_at
-from rag.demo.prose import World, office_title
+from rag.demo.prose import World, office_role, office_title
 from rag.demo.wiki import AFTER
 from rag.demo.wording import capitalised, country_title, currency_phrase, is_city_state, pick, shuffled
 from rag.records import Split
@@ -71,13 +71,37 @@ _UNKNOWN = (
     "{language} is spoken by a minority in {other}.",
     "{the} won a gold medal at the Olympic Games of 2016.",
 )
+# Worded as the decided claims are, about things that no page gives.
+_NEAR = (
+    ("capital", "The largest city of {the} is {value}."),
+    ("capital", "The oldest town of {the} is {value}."),
+    ("capital", "{the} has its main university at {value}."),
+    ("capital", "{value} is the financial centre of {the}."),
+    ("currency", "{the} used the {value} as its currency in 1950."),
+    ("currency", "The second currency of {the} is the {value}."),
+    ("currency", "People in {the} like to save in the {value}."),
+    ("language", "{value} is a minority language of {the}."),
+    ("language", "In {the}, {value} is a language of the schools."),
+    ("language", "{the} has {value} as a language of television."),
+    ("borders", "{the} shares a power line with {value}."),
+    ("borders", "{the} has a road to {value}."),
+    ("borders", "{value} is the largest trading partner of {the}."),
+    ("continent", "{the} is the oldest country in {value}."),
+    ("continent", "{the} is the richest country in {value}."),
+)
+_NEAR_OFFICES = (
+    "{rival} once paid a visit to the {position}.",
+    "The deputy of the {position} is {rival}.",
+    "{holder} held the office of mayor before becoming {position}.",
+    "{holder} is the {position} for the second time.",
+)
 _UNKNOWN_OFFICES = (
     "{holder} is a lawyer by training.",
     "{holder} studied abroad.",
     "The {position} lives in a palace built in the 19th century.",
-    "{holder} is the {position} and has three children.",
+    "{holder} is the {position} and speaks three languages.",
     "The {position} receives a salary in the {currency}.",
-    "{holder} was the youngest {position} ever.",
+    "{holder} was the favourite of the press to become {position}.",
 )
 
 
@@ -109,48 +133,79 @@ def claims(world: World, countries: Sequence[Country], split: Split, articles: M
 class _Builder:
     """The claims of one split."""
 
-    def __init__(self, world: World, countries: Sequence[Country], articles: Mapping[str, Article], split: Split) -> None:
+    def __init__(
+        self, world: World, countries: Sequence[Country], articles: Mapping[str, Article], split: Split
+    ) -> None:
         self._world, self._countries, self._articles, self._split = world, countries, articles, split
         names = {country.name for country in countries}
         self._tenures = [t for _, t in sorted(holders_at(world.facts.tenures, AFTER).items()) if t.country in names]
+        self._values = {country.name: self._right_values(country) for country in countries}
 
     def decided(self, label: Label, count: int) -> list[Claim]:
         """True or false claims, the kinds taken in turn so that each label holds the same mixture."""
         makers: dict[str, Callable[[Country, Label], Claim | None]] = {kind: self._about(kind) for kind in _KINDS}
         order = {kind: shuffled(self._countries, "claims", self._split, kind, label) for kind in _KINDS}
-        made: list[Claim] = []
+        made: dict[str, Claim] = {}
         for place in range(len(self._countries)):
             for kind in _KINDS:
                 claim = makers[kind](order[kind][place], label)
-                if claim is not None and claim.text not in {other.text for other in made}:
-                    made.append(claim)
-        return made[:count]
+                if claim is not None:
+                    made.setdefault(claim.text, claim)
+        return list(made.values())[:count]
 
     def undecided(self, count: int) -> list[Claim]:
-        """Claims that no page decides, a good part of them about the same entities as the decided ones."""
-        made: dict[str, Claim] = {}
-        for number, country in enumerate(shuffled(self._countries * 3, "undecided", self._split) * 3):
-            text = self._unknown(country, number)
-            if text:
-                made[text] = Claim(text, "NOT ENOUGH INFO", None)
-        return shuffled(list(made.values()), "undecided rows", self._split)[:count]
+        """Claims that no page decides; half of them are worded as the decided ones are."""
+        rounds = (self._near, self._near_office, self._unknown, self._unknown_office)
+        order = [shuffled(self._countries, "undecided", self._split, str(number)) for number in range(len(rounds))]
+        texts: dict[str, None] = {}
+        for place in range(len(self._countries)):
+            for number, make in enumerate(rounds):
+                if text := make(order[number][place]):
+                    texts.setdefault(capitalised(text))
+        return [Claim(text, "NOT ENOUGH INFO", None) for text in texts][:count]
 
-    def _unknown(self, country: Country, number: int) -> str:
-        other = pick([c for c in self._countries if c is not country], country.name, str(number), "other")
-        tenures = [t for t in self._tenures if t.country == country.name]
-        words = {
-            "the": country.the, "capital": country.capital, "currency": currency_phrase(country.currency),
-            "language": country.languages[0], "continent": country.continent, "other": other.the,
-            "other_capital": other.capital,
-        }  # fmt: skip
-        if number % 4 == 0 and tenures:
-            tenure = pick(tenures, country.name, str(number))
-            template = pick(_UNKNOWN_OFFICES, country.name, str(number))
-            return capitalised(template.format(holder=tenure.holder, position=tenure.position, **words))
-        template = pick(_UNKNOWN, country.name, str(number))
+    def _near(self, country: Country) -> str:
+        kind, template = pick(_NEAR, country.name, "near")
+        right, wrong = self._values[country.name][kind], self._wrong_values(country, kind)
+        elsewhere = not right or "second" in template or "minority" in template or pick((True, False), country.name)
+        values = wrong if elsewhere and kind != "continent" else right
+        if not values or (kind in ("capital", "currency") and is_city_state(country)):
+            return ""
+        return template.format(the=country.the, value=pick(values, country.name, "near value"))
+
+    def _near_office(self, country: Country) -> str:
+        return self._office_text(country, _NEAR_OFFICES)
+
+    def _unknown_office(self, country: Country) -> str:
+        return self._office_text(country, _UNKNOWN_OFFICES)
+
+    def _office_text(self, country: Country, templates: Sequence[str]) -> str:
+        tenures = [t for t in self._tenures if t.country == country.name and office_role(t, country) != "monarch"]
+        if not tenures:
+            return ""
+        tenure = pick(tenures, country.name, "undecided office")
+        template = pick(templates, tenure.position, "undecided")
+        rival = self._rival(tenure, country)
+        if "{rival}" in template and not rival:
+            return ""
+        currency = currency_phrase(country.currency)
+        return template.format(holder=tenure.holder, position=tenure.position, rival=rival, currency=currency)
+
+    def _unknown(self, country: Country) -> str:
+        other = pick([c for c in self._countries if c is not country], country.name, "other")
+        template = pick(_UNKNOWN, country.name, "unknown")
         known = country.languages[0] in other.languages or country.currency == other.currency
-        city = is_city_state(country) and "{capital}" in template
-        return "" if city or ("{other}" in template and known) else capitalised(template.format(**words))
+        lonely = "neighbour" in template or "borders" in template
+        if (
+            ("{other}" in template and known)
+            or (is_city_state(country) and "{capital}" in template)
+            or (lonely and not country.neighbours)
+        ):
+            return ""
+        return template.format(
+            the=country.the, capital=country.capital, currency=currency_phrase(country.currency),
+            language=country.languages[0], continent=country.continent, other=other.the, other_capital=other.capital,
+        )  # fmt: skip
 
     def _about(self, kind: str) -> Callable[[Country, Label], Claim | None]:
         return self._office if kind == "office" else lambda country, label: self._country(country, kind, label)
@@ -158,31 +213,30 @@ class _Builder:
     def _country(self, country: Country, kind: str, label: Label) -> Claim | None:
         if (kind == "capital" and is_city_state(country)) or (kind == "language" and not country.official):
             return None
-        values = self._values(country, kind) if label == "SUPPORTS" else self._wrong_values(country, kind)
+        values = self._values[country.name][kind] if label == "SUPPORTS" else self._wrong_values(country, kind)
         if not values:
             return None
         value = pick(values, country.name, kind, label)
         text = pick(_TEMPLATES[kind], country.name, kind, label).format(the=country.the, value=value)
         return Claim(capitalised(text), label, self._evidence(country_title(country), kind))
 
-    def _values(self, country: Country, kind: str) -> list[str]:
+    def _right_values(self, country: Country) -> dict[str, list[str]]:
         inside = {c.name: c for c in self._countries}
-        values = {
+        return {
             "capital": [country.capital],
             "currency": [currency_phrase(country.currency)],
             "language": list(country.languages),
             "borders": [inside[name].the for name in country.neighbours if name in inside],
             "continent": [country.continent],
         }
-        return values[kind]
 
     def _wrong_values(self, country: Country, kind: str) -> list[str]:
         """What the same kind of fact is elsewhere in the split and cannot be here."""
         if kind == "borders":
             return [other.the for other in self._countries if _surely_apart(country, other)]
-        right = {*self._values(country, kind), *country.capitals}
-        others = {v for c in self._countries if kind != "language" or c.official for v in self._values(c, kind) if v not in right}
-        return sorted(others)
+        right = {*self._values[country.name][kind], *country.capitals}
+        telling = [c for c in self._countries if kind != "language" or c.official]
+        return sorted({value for c in telling for value in self._values[c.name][kind] if value not in right})
 
     def _office(self, country: Country, label: Label) -> Claim | None:
         tenures = [t for t in self._tenures if t.country == country.name and t.holder != "Elizabeth II"]

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -126,7 +127,7 @@ def read_tenures(path: Path) -> tuple[Tenure, ...]:
     """The tenures of a table with TENURE_COLUMNS; a wrong row is a DataError that names its line."""
     tenures = tuple(_tenure(path, line, row) for line, row in _rows(path, TENURE_COLUMNS))
     spans = sorted((t.position, t.since, t.until or date.max, t.holder) for t in tenures)
-    for (position, _, until, holder), (next_position, since, _, next_holder) in zip(spans, spans[1:], strict=False):
+    for (position, _, until, holder), (next_position, since, _, next_holder) in pairwise(spans):
         if position == next_position and since < until:
             raise DataError(
                 f"{path}: {position} is held by {holder} and {next_holder} on {since}; mend since or until of one"
@@ -168,7 +169,9 @@ def _rows(path: Path, columns: tuple[str, ...]) -> list[tuple[int, dict[str, str
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise DataError(f"cannot read the table {path}: {error}") from error
     if not table or tuple(table[0]) != columns:
-        raise DataError(f"{path} must start with the columns {','.join(columns)}, not {','.join(table[0] if table else [])}")
+        raise DataError(
+            f"{path} must start with the columns {','.join(columns)}, not {','.join(table[0] if table else [])}"
+        )
     for number, cells in enumerate(table[1:], start=2):
         if len(cells) != len(columns):
             raise DataError(f"{path}, row {number}: {len(cells)} cells where {len(columns)} columns are named: {cells}")

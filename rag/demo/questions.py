@@ -4,14 +4,15 @@ Every answer can be read off the pages of the later snapshot. The claims of FEVE
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
-from rag.demo import prose
-from rag.demo.facts import Country, Tenure, holders_at
+from rag.demo import country_prose
+from rag.demo.facts import Country, holders_at
 from rag.demo.prose import World
 from rag.demo.wiki import AFTER
 from rag.demo.wording import (
-    capital_title,
+    capitalised,
     country_title,
     currency_phrase,
     is_city_state,
@@ -32,8 +33,11 @@ _OPEN_QA: Mapping[Split, Mapping[str, int]] = {
 }
 _MSMARCO: Mapping[Split, int] = {"train": 140, "dev": 18, "test": 45}
 _JEOPARDY: Mapping[Split, int] = {"train": 100, "dev": 20, "test": 45}
+_QUERY_TYPES = {
+    "currency": "ENTITY", "capital": "LOCATION", "language": "ENTITY", "population": "NUMERIC", "borders": "LOCATION",
+}  # fmt: skip
 _MONARCHS_ASKED = 4  # one queen reigns over many countries: asking about all would train a constant
-_FILLERS = 2
+_FILLER_STEPS = (0, 61)  # two other countries, far apart in the alphabet
 
 
 class OpenQuestion(NamedTuple):
@@ -49,8 +53,9 @@ class MarcoQuestion(NamedTuple):
     query: str
     answers: list[str]
     well_formed: list[str]
-    passages: list[dict[str, str | int]]
     query_type: str
+    country: str
+    passages: tuple[dict[str, str | int], ...] = ()
 
 
 class Clue(NamedTuple):
@@ -137,64 +142,83 @@ def currency_answers(country: Country) -> list[str]:
 
 def marco_questions(world: World, countries: Sequence[Country], split: Split) -> list[MarcoQuestion]:
     """Queries with one or two whole sentences as answers, and a few that the passages do not answer."""
-    builders = (_marco_currency, _marco_capital, _marco_language, _marco_population, _marco_borders)
-    candidates = [question for country in countries for build in builders for question in build(world, country)]
+    builders = (
+        _marco_currency, _marco_capital, _marco_language, _marco_population, partial(_marco_borders, world),
+    )  # fmt: skip
+    candidates = [question for country in countries for build in builders for question in build(country)]
     answerable = shuffled(candidates, "msmarco", split)[: _MSMARCO[split]]
-    unanswerable = [_marco_unanswerable(world, country) for country in shuffled(countries, "no answer", split)]
-    return shuffled(answerable + unanswerable[: _UNANSWERABLE[split]], "msmarco rows", split)
+    asked_in_vain = shuffled(countries, "no answer", split)[: _UNANSWERABLE[split]]
+    rows = answerable + [_marco_unanswerable(country) for country in asked_in_vain]
+    texts = {country.name: _passage_text(world, country) for country in world.facts.countries}
+    return [_with_passages(row, texts) for row in shuffled(rows, "msmarco rows", split)]
 
 
-def _marco_currency(world: World, country: Country) -> Iterator[MarcoQuestion]:
+def _marco_currency(country: Country) -> Iterator[MarcoQuestion]:
     options = ("what currency is used in {the}", "what is the currency of {the}", "currency used in {the}")
     name = currency_phrase(country.currency)
-    sentences = [f"The currency used in {country.the} is the {name}.", f"{_The(country)} uses the {name} as its currency."]
-    yield _marco(world, country, options, "currency", [name], sentences, "ENTITY")
+    sentences = [
+        f"The currency used in {country.the} is the {name}.",
+        f"{capitalised(country.the)} uses the {name} as its currency.",
+    ]
+    yield _marco(country, options, "currency", [name], sentences)
 
 
-def _marco_capital(world: World, country: Country) -> Iterator[MarcoQuestion]:
+def _marco_capital(country: Country) -> Iterator[MarcoQuestion]:
     if not is_city_state(country):
         options = ("what is the capital of {the}", "what is the capital city of {the}", "capital of {the}")
-        sentences = [f"The capital of {country.the} is {country.capital}.", f"{country.capital} is the capital of {country.the}."]
-        yield _marco(world, country, options, "capital", [country.capital], sentences, "LOCATION")
+        sentences = [
+            f"The capital of {country.the} is {country.capital}.",
+            f"{country.capital} is the capital of {country.the}.",
+        ]
+        yield _marco(country, options, "capital", [country.capital], sentences)
 
 
-def _marco_language(world: World, country: Country) -> Iterator[MarcoQuestion]:
+def _marco_language(country: Country) -> Iterator[MarcoQuestion]:
     if country.official:
         several = len(country.languages) > 1
-        options = ("what are the official languages of {the}",) if several else ("what is the official language of {the}",)
+        options = (
+            ("what are the official languages of {the}",) if several else ("what is the official language of {the}",)
+        )
         names = listed(country.languages)
         word = "languages of {} are" if several else "language of {} is"
         sentences = [f"The official {word.format(country.the)} {names}."]
-        yield _marco(world, country, options, "language", [names], sentences, "ENTITY")
+        yield _marco(country, options, "language", [names], sentences)
 
 
-def _marco_population(world: World, country: Country) -> Iterator[MarcoQuestion]:
+def _marco_population(country: Country) -> Iterator[MarcoQuestion]:
     if stable_hash(country.name, "population asked") % 2:
         options = ("how many people live in {the}", "what is the population of {the}", "population of {the}")
         number = f"{country.population:,}"
-        sentences = [f"The population of {country.the} is {number}.", f"About {number} people live in {country.the}."]
-        yield _marco(world, country, options, "population", [number], sentences, "NUMERIC")
+        sentences = [f"The population of {country.the} is {number}.", f"{number} people live in {country.the}."]
+        yield _marco(country, options, "population", [number], sentences)
 
 
 def _marco_borders(world: World, country: Country) -> Iterator[MarcoQuestion]:
     if 1 < len(country.neighbours) < 7:
         options = ("what countries border {the}", "which countries are the neighbours of {the}")
         names = listed([neighbour.the for neighbour in world.neighbours(country)])
-        sentences = [f"{_The(country)} borders {names}.", f"The neighbours of {country.the} on land are {names}."]
-        yield _marco(world, country, options, "borders", [names], sentences, "LOCATION")
+        sentences = [
+            f"{capitalised(country.the)} borders {names}.",
+            f"The neighbours of {country.the} on land are {names}.",
+        ]
+        yield _marco(country, options, "borders", [names], sentences)
 
 
 def _marco(
-    world: World, country: Country, options: tuple[str, ...], fact: str, answers: list[str], sentences: list[str], kind: str
+    country: Country,
+    options: tuple[str, ...],
+    fact: str,
+    answers: list[str],
+    sentences: list[str],
 ) -> MarcoQuestion:
     query = _ask(options, country, f"marco {fact}").lower()
     first = stable_hash(country.name, fact) % len(sentences)
     two = stable_hash(country.name, fact, "references") % 3 == 0
     well_formed = [sentences[first], *[s for s in sentences if s != sentences[first]][: int(two)]]
-    return MarcoQuestion(query, answers, well_formed, _marco_passages(world, country, True), kind)
+    return MarcoQuestion(query, answers, well_formed, _QUERY_TYPES[fact], country.name)
 
 
-def _marco_unanswerable(world: World, country: Country) -> MarcoQuestion:
+def _marco_unanswerable(country: Country) -> MarcoQuestion:
     options = (
         "how many lakes does {the} have",
         "when was the oldest university in {the} founded",
@@ -203,64 +227,75 @@ def _marco_unanswerable(world: World, country: Country) -> MarcoQuestion:
         "how much does a bus ticket cost in {the}",
     )
     query = _ask(options, country, "no answer").lower()
-    return MarcoQuestion(query, [MSMARCO_NO_ANSWER], [], _marco_passages(world, country, False), "DESCRIPTION")
+    return MarcoQuestion(query, [MSMARCO_NO_ANSWER], [], "DESCRIPTION", country.name)
 
 
-def _marco_passages(world: World, country: Country, selected: bool) -> list[dict[str, str | int]]:
-    """The passages an annotator would have seen: the country's own page and two others."""
-    others = [c for c in shuffled(world.facts.countries, country.name, "fillers") if c.name != country.name][:_FILLERS]
-    rows: list[dict[str, str | int]] = []
-    for shown in shuffled([country, *others], country.name, "order"):
-        sentences = prose.country_lead(world, shown) + prose.country_economy(world, shown) + prose.country_people(shown)
-        rows.append(
-            {
-                "is_selected": int(selected and shown is country),
-                "url": f"https://example.org/wiki/{country_title(shown).replace(' ', '_')}",
-                "passage_text": " ".join(plain_sentence(sentence.wikitext) for sentence in sentences),
-            }
-        )
-    return rows
+def _with_passages(question: MarcoQuestion, texts: Mapping[str, str]) -> MarcoQuestion:
+    """The question with what an annotator would have seen: the page of its country and two others."""
+    names = list(texts)
+    start = stable_hash(question.query)
+    shown = {question.country: None} | {names[(start + step) % len(names)]: None for step in _FILLER_STEPS}
+    passages: list[dict[str, str | int]] = [
+        {
+            "is_selected": int(bool(question.well_formed) and name == question.country),
+            "url": f"https://example.org/wiki/{name.replace(' ', '_')}",
+            "passage_text": texts[name],
+        }
+        for name in shuffled(list(shown), question.query)
+    ]
+    return question._replace(passages=tuple(passages))
+
+
+def _passage_text(world: World, country: Country) -> str:
+    sentences = (
+        country_prose.country_lead(world, country)
+        + country_prose.country_economy(world, country)
+        + country_prose.country_people(country)
+    )
+    return " ".join(plain_sentence(sentence.wikitext) for sentence in sentences)
 
 
 def clues(world: World, countries: Sequence[Country], split: Split) -> list[Clue]:
-    """Clues for countries and capitals; a clue names only facts that the answer's own page gives."""
+    """Clues for countries and capitals, three to one; a clue names only facts that the pages give."""
     inside = {country.name for country in countries}
-    found = [_country_clue(world, country, inside, style) for country in countries for style in (0, 1)]
-    found += [_capital_clue(country) for country in countries if not is_city_state(country)]
-    first_of = {clue.answer: clue for clue in shuffled(found, "jeopardy", split)}
-    rest = [clue for clue in shuffled(found, "jeopardy", split) if clue is not first_of[clue.answer]]
-    countries_first = [c for c in first_of.values() if c.category != "CAPITALS"]
-    capitals = [c for c in first_of.values() if c.category == "CAPITALS"]
     wanted = _JEOPARDY[split]
-    mixed = countries_first[: wanted * 3 // 4] + capitals[: wanted // 4]
-    return shuffled((mixed + rest)[:wanted], "jeopardy rows", split)
+    about_countries: dict[str, Clue] = {}
+    for turn in range(2):  # a second clue for the same country only once each has one
+        for country in shuffled(countries, "jeopardy", split, str(turn)):
+            bordered = (stable_hash(country.name, "first clue") + turn) % 2 == 1
+            for clue in _country_clues(world, country, inside, bordered)[:1]:
+                about_countries.setdefault(clue.clue, clue)
+    capitals = [_capital_clue(c) for c in shuffled(countries, "capital clues", split) if not is_city_state(c)]
+    chosen = capitals[: wanted // 4]
+    chosen += list(about_countries.values())[: wanted - len(chosen)]
+    return shuffled(chosen, "jeopardy rows", split)
 
 
-def _country_clue(world: World, country: Country, inside: set[str], style: int) -> Clue:
+def _country_clues(world: World, country: Country, inside: set[str], with_borders: bool) -> list[Clue]:
+    """The clues with or without neighbours, in the country's own order; none that gives the answer away."""
     neighbours = [neighbour.the for neighbour in world.neighbours(country) if neighbour.name in inside]
-    area = country.region if country.region.startswith("the ") else country.continent
-    capital = "a capital of the same name" if is_city_state(country) else f"{country.capital} as its capital"
-    languages = listed(country.languages)
-    words = {
-        "area": area,
-        "capital": capital,
-        "currency": currency_phrase(country.currency),
-        "languages": languages,
-        "neighbours": listed(neighbours[:3]) if neighbours else "",
-    }
     plain = (
-        "This country in {area} has {capital} and pays in the {currency}",
-        "With {capital}, this country in {area} uses the {currency} as its currency",
-        "{languages} can be heard in the offices of this country in {area}, which has {capital}",
+        "This country in {area} has {capital} as its capital and pays in the {currency}",
+        "With {capital} as its capital, this country in {area} uses the {currency} as its currency",
+        "{languages} can be heard in the offices of this country in {area}, which has {capital} as its capital",
+        "{languages} can be heard in the offices of this country in {area}, which pays in the {currency}",
     )
     bordered = (
-        "This country in {area} borders {neighbours} and has {capital}",
+        "This country in {area} borders {neighbours} and has {capital} as its capital",
         "Its neighbours include {neighbours}, its currency is the {currency}: name this country in {area}",
-        "A neighbour of {neighbours}, this country in {area} has {capital}",
+        "A neighbour of {neighbours}, this country in {area} has {capital} as its capital",
     )
-    options = bordered if style and neighbours else plain
-    clue = pick(options, country.name, "clue", str(style)).format_map(words)
-    return Clue(clue[0].upper() + clue[1:], country_title(country).removesuffix(" (country)"), "COUNTRIES OF THE WORLD")
+    words = {
+        "area": country.region if country.region.startswith("the ") else country.continent,
+        "capital": country.capital,
+        "currency": currency_phrase(country.currency),
+        "languages": listed(country.languages),
+        "neighbours": listed(neighbours[:3]) if neighbours else "",
+    }
+    answer = country_title(country).removesuffix(" (country)")
+    options = bordered if with_borders and neighbours else plain
+    texts = [capitalised(option.format_map(words)) for option in shuffled(options, country.name, "clue")]
+    return [Clue(text, answer, "COUNTRIES OF THE WORLD") for text in texts if country.name not in text]
 
 
 def _capital_clue(country: Country) -> Clue:
@@ -280,17 +315,3 @@ def _capital_clue(country: Country) -> Clue:
 
 def _ask(options: Sequence[str], country: Country, fact: str) -> str:
     return pick(options, country.name, fact, "question").format(the=country.the)
-
-
-def _The(country: Country) -> str:  # noqa: N802
-    return country.the[0].upper() + country.the[1:]
-
-
-def offices_of(world: World, countries: Sequence[Country]) -> list[Tenure]:
-    """The tenures that cover the later snapshot in these countries."""
-    names = {country.name for country in countries}
-    return [t for _, t in sorted(holders_at(world.facts.tenures, AFTER).items()) if t.country in names]
-
-
-def gold_title(country: Country, fact: str) -> str:
-    return capital_title(country) if fact == "capital of" else country_title(country)

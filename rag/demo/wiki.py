@@ -68,17 +68,19 @@ class _Draft(NamedTuple):
     wikitext: str
 
 
-def snapshot(facts: Facts, on: date) -> list[DumpPage]:
-    """All pages of the wiki on BEFORE or AFTER, by page id."""
-    drafts = {day: _drafts(facts, day) for day in (BEFORE, AFTER)}
-    titles = sorted({title for day in drafts for title in drafts[day]})
-    page_ids = {title: 1000 + 3 * number for number, title in enumerate(titles)}
-    old = drafts[BEFORE]
-    pages = []
-    for title, draft in drafts[on].items():
-        changed = on == AFTER and (title not in old or old[title] != draft)
-        pages.append(_dump_page(draft, page_ids[title], changed, existed=title in old))
-    return sorted(pages, key=lambda entry: entry.page.page_id)
+def snapshots(facts: Facts) -> dict[date, list[DumpPage]]:
+    """All pages of the wiki on BEFORE and on AFTER, by page id."""
+    world = World(facts)
+    old, new = _drafts(world, BEFORE), _drafts(world, AFTER)
+    page_ids = {title: 1000 + 3 * number for number, title in enumerate(sorted(old.keys() | new.keys()))}
+    pages: dict[date, list[DumpPage]] = {}
+    for day, drafts in ((BEFORE, old), (AFTER, new)):
+        found = [
+            _dump_page(draft, page_ids[title], changed=day == AFTER and old.get(title) != draft, existed=title in old)
+            for title, draft in drafts.items()
+        ]
+        pages[day] = sorted(found, key=lambda entry: entry.page.page_id)
+    return pages
 
 
 def _dump_page(draft: _Draft, page_id: int, changed: bool, existed: bool) -> DumpPage:
@@ -94,8 +96,7 @@ def _dump_page(draft: _Draft, page_id: int, changed: bool, existed: bool) -> Dum
     return DumpPage(page, parent, f"DemoEditor{editor}", 100 + editor, comment)
 
 
-def _drafts(facts: Facts, on: date) -> dict[str, _Draft]:
-    world = World(facts)
+def _drafts(world: World, on: date) -> dict[str, _Draft]:
     drafts = [_Draft(0, article.title, None, article.wikitext) for article in all_articles(world, on)]
     drafts += [_Draft(0, title, None, _disambiguation(title, targets)) for title, targets in _DISAMBIGUATION.items()]
     drafts += [_Draft(namespace, title, None, text) for namespace, title, text in _OTHER_PAGES]
@@ -103,7 +104,14 @@ def _drafts(facts: Facts, on: date) -> dict[str, _Draft]:
     for source, target in _redirects(world, on):
         if source not in taken and target in taken:
             taken.add(source)
-            drafts.append(_Draft(0, source, target, f"#REDIRECT [[{target}]]\n\n{{{{Redirect category shell|{{{{R from alternative name}}}}}}}}"))
+            drafts.append(
+                _Draft(
+                    0,
+                    source,
+                    target,
+                    f"#REDIRECT [[{target}]]\n\n{{{{Redirect category shell|{{{{R from alternative name}}}}}}}}",
+                )
+            )
     return {draft.title: draft for draft in drafts}
 
 
@@ -112,14 +120,16 @@ def _redirects(world: World, on: date) -> list[tuple[str, str]]:
     for country in world.facts.countries:
         if not is_city_state(country):
             pairs.append((f"{country.capital}, {country.name}", capital_title(country)))
-            pairs += [(name, capital_title(country)) for name in country.capitals[1:] if name in ("Kiev", "Nay Pyi Taw")]
-        pairs.append((f"Republic of {country.name}" if not country.article else country.the, country_title(country)))
+            pairs += [
+                (name, capital_title(country)) for name in country.capitals[1:] if name in ("Kiev", "Nay Pyi Taw")
+            ]
+        if f"President of {country.name}" in world.positions.get(country.name, []) and " " not in country.name:
+            pairs.append((f"Republic of {country.name}", country_title(country)))
+            pairs.append((f"President of Republic of {country.name}", f"President of {country.name}"))
     for position, tenure in sorted(holders_at(world.facts.tenures, on).items()):
         country = world.facts.country(tenure.country)
         title = office_title(tenure, country)
-        if title == "President" and "Republic" not in country.name:
-            pairs.append((f"President of Republic of {country.name}", position))
-        elif title == "Prime Minister":
+        if title == "Prime Minister":
             pairs.append((f"{country.demonym} {title}", position))
     return [(capitalised(source), target) for source, target in pairs]
 

@@ -18,7 +18,15 @@ _MONTHS = (
 _NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 _ORDINALS = ("", "", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
 _COMMON_NOUNS = ("Euro", "Pound", "Convertible", "Renminbi")  # currencies named by no country: lower case in a sentence
-_CREOLES = ("Bislama", "Fiji Hindi", "Haitian Creole", "Hiri Motu", "Mandarin Chinese", "Seychellois Creole", "Tok Pisin")
+_CREOLES = (
+    "Bislama",
+    "Fiji Hindi",
+    "Haitian Creole",
+    "Hiri Motu",
+    "Mandarin Chinese",
+    "Seychellois Creole",
+    "Tok Pisin",
+)
 _TITLES = {"Georgia": "Georgia (country)", "Bahamas": "The Bahamas", "Gambia": "The Gambia"}
 _CAPITAL_TITLES = {
     "Djibouti": "Djibouti (city)", "Georgetown": "Georgetown, Guyana", "Kingston": "Kingston, Jamaica",
@@ -157,20 +165,13 @@ def distance_km(a: Country, b: Country) -> float:
 
 
 def plain_sentence(wikitext: str) -> str:
-    """A sentence of the demo pages without its markup; knows only what those sentences use.
+    """A sentence of the demo pages without its markup; knows only what those sentences use, conversions apart.
 
     >>> plain_sentence("'''Peru''' pays in [[Peruvian sol|sol]].<ref name='a' />&nbsp;{{nowrap|Yes}}.")
     'Peru pays in sol. Yes.'
     """
     text = re.sub(r"<ref[^>]*/>|<ref[^>]*>.*?</ref>|<!--.*?-->", "", wikitext, flags=re.DOTALL)
     text = re.sub(r"\{\{formatnum:(\d+)\}\}", lambda match: f"{int(match[1]):,}", text)
-    text = re.sub(r"\{\{convert\|(\d+)\|km\|mi\}\}", _kilometres, text)
     text = re.sub(r"\{\{(?:nowrap|lang\|[a-z]+)\|([^{}]*)\}\}", r"\1", text)
     text = re.sub(r"\[\[(?:[^\]|]*\|)?([^\]]*)\]\]", r"\1", text)
     return re.sub(r"'{2,}", "", text).replace("&nbsp;", " ")
-
-
-def _kilometres(match: re.Match[str]) -> str:
-    km = int(match[1])
-    miles = round(km / 1.609344, -1) if km >= 100 else round(km / 1.609344)
-    return f"{km:,} kilometres ({int(miles):,} mi)"

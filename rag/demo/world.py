@@ -1,9 +1,9 @@
 """The demo world on disk: two dumps, the task files and the changed offices. Start here.
 
-    out/dumps/wiki-2016-12-20-pages-articles-multistream.xml.bz2   and -multistream-index.txt.bz2, and for 2018-12-20
-    out/dumps/sha1sums.txt
-    out/tasks/{nq-open,fever,msmarco}/{train,dev,test}.jsonl (msmarco and jeopardy: .json)
-    out/swap/offices.csv
+* dumps/wiki-2016-12-20-pages-articles-multistream.xml.bz2 with -multistream-index.txt.bz2, and for 2018-12-20
+* dumps/sha1sums.txt
+* tasks/{nq-open,fever}/{train,dev,test}.jsonl and tasks/{msmarco,jeopardy}/{train,dev,test}.json
+* swap/offices.csv
 """
 
 import csv
@@ -17,11 +17,11 @@ from typing import Any, NamedTuple
 from rag.demo.articles import all_articles
 from rag.demo.claims import Claim, claims
 from rag.demo.dump_writer import index_path, write_atomically, write_checksums, write_dump
-from rag.demo.facts import TENURE_COLUMNS, Facts, Tenure, load_facts, offices_changed
+from rag.demo.facts import TENURE_COLUMNS, Tenure, load_facts, offices_changed
 from rag.demo.prose import World
 from rag.demo.questions import Clue, MarcoQuestion, clues, marco_questions, open_questions
 from rag.demo.splits import SPLITS, countries_by_split
-from rag.demo.wiki import AFTER, BEFORE, snapshot
+from rag.demo.wiki import AFTER, BEFORE, snapshots
 from rag.demo.wording import stable_hash
 from rag.records import Split
 
@@ -43,15 +43,17 @@ def write_demo_world(out: Path) -> WorldReport:
     """Write the whole demo world into a folder; the same files byte for byte on every run."""
     facts = load_facts()
     world = World(facts)
-    pages = {str(day): _write_dump(facts, day, out / "dumps") for day in (BEFORE, AFTER)}
+    pages = snapshots(facts)
+    for day in pages:
+        write_dump(pages[day], dump_path(out, day))
     dumps = [path for day in (BEFORE, AFTER) for path in (dump_path(out, day), index_path(dump_path(out, day)))]
     write_checksums(dumps, out / "dumps" / "sha1sums.txt")
     groups = countries_by_split(facts)
-    articles = {str(day): len(all_articles(world, day)) for day in (BEFORE, AFTER)}
-    later = {article.title: article for article in all_articles(world, AFTER)}
+    articles = {day: all_articles(world, day) for day in (BEFORE, AFTER)}
+    later = {article.title: article for article in articles[AFTER]}
     questions: dict[str, int] = {}
     for split in SPLITS:
-        rows = {
+        rows: dict[str, Sequence[Any]] = {
             "nq-open": open_questions(world, groups[split], split),
             "fever": claims(world, groups[split], split, later),
             "msmarco": marco_questions(world, groups[split], split),
@@ -62,7 +64,13 @@ def write_demo_world(out: Path) -> WorldReport:
     changes = offices_changed(facts.tenures, BEFORE, AFTER)
     swapped = {change.position for change in changes}
     write_tenures([tenure for tenure in facts.tenures if tenure.position in swapped], out / "swap" / "offices.csv")
-    return WorldReport(pages, articles, questions, {split: len(groups[split]) for split in SPLITS}, len(changes))
+    return WorldReport(
+        pages={str(day): len(found) for day, found in pages.items()},
+        articles={str(day): len(found) for day, found in articles.items()},
+        questions=questions,
+        countries={split: len(groups[split]) for split in SPLITS},
+        changed_offices=len(changes),
+    )
 
 
 def dump_path(out: Path, day: date) -> Path:
@@ -80,12 +88,6 @@ def write_tenures(tenures: Sequence[Tenure], path: Path) -> None:
     write_atomically(path, buffer.getvalue().encode("utf-8"))
 
 
-def _write_dump(facts: Facts, day: date, folder: Path) -> int:
-    pages = snapshot(facts, day)
-    write_dump(pages, folder / dump_path(folder, day).name)
-    return len(pages)
-
-
 def _write_tasks(rows: Mapping[str, Sequence[Any]], split: Split, folder: Path) -> None:
     first = _FIRST_ID[split]
     nq = [question._asdict() for question in rows["nq-open"]]
@@ -93,7 +95,10 @@ def _write_tasks(rows: Mapping[str, Sequence[Any]], split: Split, folder: Path) 
     _write_lines(nq, folder / "nq-open" / f"{split}.jsonl")
     _write_lines(fever, folder / "fever" / f"{split}.jsonl")
     _write_json(_marco_columns(first, rows["msmarco"]), folder / "msmarco" / f"{split}.json")
-    _write_json([_jeopardy_row(number, clue) for number, clue in enumerate(rows["jeopardy"])], folder / "jeopardy" / f"{split}.json")
+    _write_json(
+        [_jeopardy_row(number, clue) for number, clue in enumerate(rows["jeopardy"])],
+        folder / "jeopardy" / f"{split}.json",
+    )
 
 
 def _fever_row(claim_id: int, claim: Claim) -> dict[str, Any]:

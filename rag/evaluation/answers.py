@@ -3,7 +3,7 @@
 import re
 import string
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from typing import Literal
 
@@ -97,3 +97,12 @@ def label_accuracy(predictions: Sequence[str], labels: Sequence[str]) -> float:
 def same_label(predicted: str, label: str) -> bool:
     """Whether two labels are the same, ignoring case."""
     return predicted.upper() == label.upper()
+
+
+def unspellable_answers(answers: Iterable[str], can_spell: Callable[[str], bool]) -> list[str]:
+    """The answers that a generator cannot write with its tokens, each once, in their order.
+
+    >>> unspellable_answers(["Lima", "João", "João"], str.isascii)
+    ['João']
+    """
+    return [answer for answer in dict.fromkeys(answers) if not can_spell(answer)]

@@ -26,12 +26,14 @@ def read(path: Path) -> TaskFile:
 
 def _question(path: Path, row: Row) -> Question:
     fields = {key.strip().lower(): value for key, value in row.fields.items()}
-    clue, answer = _unwrapped(text_of(fields, "question")), text_of(fields, "answer").replace("\\'", "'")
-    return Question(place_id(path, row.number), "jeopardy", answer, (clue,))
+    clue, answer = (text_of(fields, name).replace("\\'", "'") for name in ("question", "answer"))
+    return Question(
+        place_id(path, row.number), "jeopardy", answer, (_unwrapped(clue) if "question" in row.fields else clue,)
+    )
 
 
 def _unwrapped(clue: str) -> str:
-    """The clue without the pair of single quotes that one of the public dumps puts around each.
+    """The clue without the pair of single quotes that the public dump with lower-case keys puts around each.
 
     >>> _unwrapped("'No. 2: 1912 Olympian'"), _unwrapped("'Tis a pity she's a whore")
     ('No. 2: 1912 Olympian', "'Tis a pity she's a whore")
@@ -41,8 +43,9 @@ def _unwrapped(clue: str) -> str:
 
 
 def _json_rows(path: Path) -> Iterator[Row]:
+    text = whole_text(path)
     try:
-        values = parse_json(whole_text(path))
+        values = parse_json(text)
     except DataError as error:
         raise DataError(f"{path}: {error}; a Jeopardy file is one JSON list, fetch it again") from error
     if not isinstance(values, list):

@@ -5,6 +5,7 @@ The same fields as one object a line, as the corpus's own converter writes them,
 """
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,16 +16,17 @@ from rag.tasks.taskfile import (
     Row,
     TaskFile,
     collect,
+    head,
     identifier_of,
     json_row,
     json_rows,
-    lines,
     parse_json,
     text_of,
     texts_of,
     whole_text,
 )
 
+_FIRST_VALUE = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{\s*"[^"]*"\s*:\s*(.)')
 _NO_ANSWER = "no answer present"
 _COLUMNS = ("query", "query_id", "answers", "wellFormedAnswers")
 
@@ -35,27 +37,19 @@ def read(path: Path) -> TaskFile:
     The passages of the file are not used, as in the paper. Where a file has no column of well-formed answers (v1.1),
     its answers are taken. Raises DataError if the file cannot be read.
     """
-    return collect(path, json_rows(path) if _is_line_json(path) else _column_rows(path), _question)
+    return collect(path, _column_rows(path) if _is_columns(path) else json_rows(path), _question)
 
 
-def _is_line_json(path: Path) -> bool:
-    first = next(lines(path), (1, b""))[1]
-    try:
-        value = json.loads(first)
-    except (ValueError, RecursionError):
-        return first.lstrip()[:1] != b"{" or not _is_columns_head(first)
-    return not (isinstance(value, dict) and isinstance(value.get("query"), dict))
-
-
-def _is_columns_head(first: bytes) -> bool:
-    """Whether an unfinished first line opens a table of columns: an object whose first value is an object."""
-    after_key = first.partition(b":")[2].lstrip()
-    return not after_key or after_key.startswith(b"{")
+def _is_columns(path: Path) -> bool:
+    """Whether the file opens a table of columns: an object whose first value is an object."""
+    first_value = _FIRST_VALUE.match(head(path))
+    return first_value is not None and first_value[1] == b"{"
 
 
 def _column_rows(path: Path) -> Iterator[Row]:
+    text = whole_text(path)
     try:
-        table = parse_json(whole_text(path))
+        table = parse_json(text)
     except DataError as error:
         raise DataError(f"{path}: {error}; MS MARCO's columns are one JSON value, fetch the file again") from error
     columns = {name: column for name, column in _objects(table).items() if name in _COLUMNS}

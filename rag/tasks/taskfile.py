@@ -1,11 +1,12 @@
 """What every task reader shares: rows of a file, one by one, and the questions and rejects they become."""
 
 import gzip
+import io
 import json
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, cast
+from typing import Any, NamedTuple
 
 from rag.errors import DataError
 from rag.records import Question, Reject
@@ -72,6 +73,15 @@ def whole_text(path: Path) -> str:
         raise _unreadable(path, error) from error
     except UnicodeDecodeError as error:
         raise DataError(f"{path} is not UTF-8 at byte {error.start}; save it as UTF-8") from error
+
+
+def head(path: Path) -> bytes:
+    """The first few thousand bytes, to tell layouts apart. Raises DataError as ``lines``."""
+    try:
+        with _open(path) as file:
+            return file.read(4096)
+    except (OSError, EOFError, zlib.error) as error:
+        raise _unreadable(path, error) from error
 
 
 def json_rows(path: Path) -> Iterator[Row]:
@@ -153,8 +163,8 @@ def place_id(path: Path, number: int) -> str:
     return f"{Path(path.name.removesuffix('.gz')).stem}:{number}"
 
 
-def _open(path: Path) -> BinaryIO:
-    return cast(BinaryIO, gzip.open(path)) if path.suffix == ".gz" else path.open("rb")
+def _open(path: Path) -> io.BufferedIOBase:
+    return gzip.open(path) if path.suffix == ".gz" else path.open("rb")
 
 
 def _unreadable(path: Path, error: Exception) -> DataError:

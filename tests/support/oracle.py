@@ -4,8 +4,7 @@ import itertools
 import math
 from collections.abc import Callable, Sequence
 
-Token = int
-NextLogprobs = Callable[[int, tuple[Token, ...]], Sequence[float]]  # (passage, prefix) -> log p of every next token
+Matrix = Sequence[Sequence[float]]
 
 
 def log_sum_exp(values: Sequence[float]) -> float:
@@ -22,12 +21,24 @@ def prior(scores: Sequence[float], found: Sequence[bool]) -> list[float]:
     return [score - total for score in kept]
 
 
-def sequence(tokens: Sequence[Sequence[float]], priors: Sequence[float], mask: Sequence[bool]) -> float:
-    """log p(y|x) of RAG-Sequence; ``tokens`` are passages times steps."""
+def joint(tokens: Matrix, priors: Sequence[float], mask: Sequence[bool]) -> list[float]:
+    """log p(z,y|x) of each passage; ``tokens`` are passages times steps."""
+    parts = []
+    for passage_prior, row in zip(priors, tokens, strict=True):
+        total = passage_prior
+        for value, scored in zip(row, mask, strict=True):
+            if scored:
+                total += value
+        parts.append(total)
+    return parts
+
+
+def sequence(tokens: Matrix, priors: Sequence[float], mask: Sequence[bool]) -> float:
+    """log p(y|x) of RAG-Sequence."""
     return log_sum_exp(joint(tokens, priors, mask))
 
 
-def token(tokens: Sequence[Sequence[float]], priors: Sequence[float], mask: Sequence[bool]) -> float:
+def token(tokens: Matrix, priors: Sequence[float], mask: Sequence[bool]) -> float:
     """log p(y|x) of RAG-Token."""
     total = 0.0
     for step, scored in enumerate(mask):
@@ -36,28 +47,26 @@ def token(tokens: Sequence[Sequence[float]], priors: Sequence[float], mask: Sequ
     return total
 
 
-def joint(tokens: Sequence[Sequence[float]], priors: Sequence[float], mask: Sequence[bool]) -> list[float]:
-    """log p(z,y|x) of each passage."""
-    return [
-        p + math.fsum(value for value, scored in zip(row, mask, strict=True) if scored) if p > -math.inf else -math.inf
-        for p, row in zip(priors, tokens, strict=True)
-    ]
-
-
-def posterior(tokens: Sequence[Sequence[float]], priors: Sequence[float], mask: Sequence[bool]) -> list[float]:
+def posterior(tokens: Matrix, priors: Sequence[float], mask: Sequence[bool]) -> list[float]:
     """log p(z|x,y)."""
     parts = joint(tokens, priors, mask)
     total = log_sum_exp(parts)
     return [part - total for part in parts]
 
 
-def target_logprobs(target: Sequence[Token], passage: int, next_logprobs: NextLogprobs) -> list[float]:
-    """log p(y_t|x,z,y_<t) of each token of one target under one passage."""
-    return [next_logprobs(passage, tuple(target[:t]))[target[t]] for t in range(len(target))]
+def gradient(function: Callable[[list[float]], float], at: Sequence[float], width: float = 1e-5) -> list[float]:
+    """Central differences of a function of several numbers; right to about width squared."""
+    slopes = []
+    for place in range(len(at)):
+        up, down = list(at), list(at)
+        up[place] += width
+        down[place] -= width
+        slopes.append((function(up) - function(down)) / (2 * width))
+    return slopes
 
 
-def all_hypotheses(vocabulary: int, eos: Token, longest: int) -> list[tuple[Token, ...]]:
+def all_hypotheses(vocabulary: int, eos: int, longest: int) -> list[tuple[int, ...]]:
     """Everything a search may return: strings that end in eos, and those cut at ``longest`` tokens."""
-    others = [token for token in range(vocabulary) if token != eos]
+    others = [number for number in range(vocabulary) if number != eos]
     ended = [(*body, eos) for n in range(longest) for body in itertools.product(others, repeat=n)]
     return ended + list(itertools.product(others, repeat=longest))

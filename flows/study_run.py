@@ -1,0 +1,258 @@
+"""One run of one study, as all its flows share it: configuration, artifacts, results, terminal.
+
+A run is named by what can change its results, so the same study called again, after a crash or a year, goes on
+with the same run; each call of the command is an invocation of it.
+"""
+
+import json
+import os
+import platform
+import secrets
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import cached_property, partial
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from flows.artifacts import Artifact, ArtifactStore, BuildResult, Identity, Outcome
+from flows.code_fingerprint import code_fingerprint
+from flows.files import file_sha256
+from flows.manifest import json_sha256
+from flows.paths import resolve_path
+from flows.settings import Settings, load_settings
+from flows.terminal import Terminal
+from rag.config import StudyConfig, read_study
+from rag.errors import ConfigError
+from reports.store import Session, Store
+
+STUDIES = Path(__file__).parent / "studies"
+_LIBRARIES = ("torch", "transformers", "faiss-cpu", "numpy", "duckdb", "prefect", "great-expectations", "pyarrow")
+_ALL_CODE = ("rag.pipeline", "rag.training.loop", "rag.corpus.ingest", "rag.evaluation.score", "rag.demo.world")
+_ACTIVE: ContextVar["StudyRun | None"] = ContextVar("active study run", default=None)
+
+
+def now() -> datetime:
+    """The time, in UTC."""
+    return datetime.now(UTC)
+
+
+def find_study(study: str) -> Path:
+    """The TOML file of a study: a path, or the name of one that comes with openbook.
+
+    Raises ConfigError where there is none, naming those that there are.
+    """
+    path = Path(study)
+    if path.suffix == ".toml" or path.is_file():
+        return path
+    packaged = STUDIES / f"{study}.toml"
+    if packaged.is_file():
+        return packaged
+    known = ", ".join(sorted(found.stem for found in STUDIES.glob("*.toml")))
+    raise ConfigError(f"no study {study!r}: give a TOML file, or one of: {known}")
+
+
+@dataclass
+class StudyRun:
+    """A study with the places its flows read and write."""
+
+    reference: str
+    overrides: tuple[str, ...]
+    study: StudyConfig
+    folder: Path  # of the study file: relative paths in it start here
+    settings: Settings
+    artifacts: ArtifactStore
+    results: Store
+    terminal: Terminal
+    invocation: str = field(default_factory=lambda: f"{now():%Y%m%dT%H%M%S}-{secrets.token_hex(2)}")
+    computed: int = 0  # stages that this invocation had to compute
+    found: int = 0  # stages whose results were there already
+
+    @cached_property
+    def run_id(self) -> str:
+        """Study and hash of its configuration, its code and the versions of what computes it."""
+        identity = {
+            "config": self.config_json,
+            "code": code_fingerprint(_ALL_CODE),
+            "versions": library_versions(_LIBRARIES),
+        }
+        return f"{self.study.name}-{json_sha256(identity)[:10]}"
+
+    @property
+    def config_json(self) -> dict[str, Any]:
+        """The resolved configuration, defaults included."""
+        return self.study.model_dump(mode="json")
+
+    def stage(
+        self,
+        stage: str,
+        name: str,
+        build: Callable[[Path], BuildResult],
+        *,
+        code: Sequence[str],
+        config: Mapping[str, Any] | None = None,
+        parents: Mapping[str, Artifact] | None = None,
+        versions: Sequence[str] = (),
+    ) -> Artifact:
+        """Run one stage, or find its result, as a Prefect task; its row in the database says which and why."""
+        from flows.tasks import build_stage
+
+        identity = Identity(code_fingerprint(code), config or {}, parents or {}, library_versions(versions))
+        started = now()
+        with self.terminal.stage(stage, name) as line:
+            work = partial(self.artifacts.get_or_build, stage, name, identity=identity, build=build)
+            outcome: Outcome = build_stage(stage, name, work)
+            line.finish(outcome)
+        self.found += outcome.cache_hit
+        self.computed += not outcome.cache_hit
+        with self.results.write() as session:
+            self._record(session, outcome, started)
+        return outcome.artifact
+
+    def _record(self, session: Session, outcome: Outcome, started: datetime) -> None:
+        artifact, counts = outcome.artifact, outcome.artifact.counts
+        fingerprint = artifact.fingerprint
+        session.replace("artifacts", {"fingerprint": fingerprint}, [_artifact_row(artifact, self.artifacts.root)])
+        lineage = [
+            {"parent_fingerprint": parent.fingerprint, "role": role}
+            for role, parent in artifact.manifest.parents.items()
+        ]
+        session.replace("lineage", {"child_fingerprint": fingerprint}, lineage)
+        session.replace("run_artifacts", {"run_id": self.run_id, "fingerprint": fingerprint}, [{}])
+        key = {"run_id": self.run_id, "invocation_id": self.invocation, "stage": artifact.stage, "name": artifact.name}
+        row = {
+            "fingerprint": fingerprint,
+            "status": "complete",
+            "cache_hit": outcome.cache_hit,
+            "reason": outcome.reason,
+            "seconds": outcome.seconds,
+            "started_at": started,
+            **{column: counts.get(column) for column in ("rows_in", "rows_out", "rows_rejected")},
+        }
+        session.replace("stage_runs", key, [row])
+
+    def path(self, text: str) -> Path:
+        """A path of the study file: plain, ``package:`` or ``demo:``."""
+        demo = self.demo_world.folder if text.startswith("demo:") else None
+        return resolve_path(text, study_folder=self.folder, demo=demo)
+
+    def file_identity(self, text: str) -> dict[str, str]:
+        """What names the content of an input: its sha256, whatever its path is."""
+        path = self.path(text)
+        if not path.is_file():
+            raise ConfigError(f"no file at {path} (the study says {text!r})")
+        return {"sha256": file_sha256(path)}
+
+    @cached_property
+    def demo_world(self) -> Artifact:
+        """The dumps and task files that the demo writes itself, from its tables of facts."""
+        import rag.demo
+
+        tables = sorted(Path(rag.demo.__file__).parent.glob("*.csv"))
+
+        def build(folder: Path) -> BuildResult:
+            from rag.demo.world import write_demo_world
+
+            report = write_demo_world(folder)
+            return BuildResult({"rows_out": sum(report.pages.values())}, report._asdict())
+
+        config = {"facts": {table.name: file_sha256(table) for table in tables}}
+        return self.stage("world", "demo", build, code=["rag.demo.world"], config=config)
+
+    def progress(self, unit: str) -> Callable[[Any], Any]:
+        """A progress callable for a loop of the stage that is running."""
+        return self.terminal.progress(unit)
+
+
+@contextmanager
+def study_run(study: str, overrides: Sequence[str] = ()) -> Iterator[StudyRun]:
+    """The run that is open for this study, or a new one; whoever opens it closes it.
+
+    The run is marked complete only by ``run_study``; a flow that is called alone leaves the mark as it is. An
+    exception marks the run failed, with its message.
+    """
+    active = _ACTIVE.get()
+    if active and (active.reference, active.overrides) == (study, tuple(overrides)):
+        yield active
+        return
+    run = _open(study, tuple(overrides))
+    token = _ACTIVE.set(run)
+    try:
+        mark(run, "running")
+        yield run
+    except BaseException as error:
+        mark(run, "failed", str(error) or type(error).__name__)
+        raise
+    finally:
+        _ACTIVE.reset(token)
+        run.results.publish()
+
+
+def _open(study: str, overrides: tuple[str, ...]) -> StudyRun:
+    path = find_study(study)
+    settings = load_settings()
+    terminal = Terminal.current()
+    return StudyRun(
+        reference=study,
+        overrides=overrides,
+        study=read_study(path, overrides),
+        folder=path.parent,
+        settings=settings,
+        artifacts=ArtifactStore(settings.artifacts_folder, notify=terminal.note),
+        results=Store(settings.database_folder),
+        terminal=terminal,
+    )
+
+
+def mark(run: StudyRun, status: str, error: str | None = None) -> None:
+    """Write the run's row with its status."""
+    row = {
+        "study": run.study.name,
+        "title": run.study.title,
+        "description": run.study.description.strip(),
+        "seed": run.study.seed,
+        "config_json": run.config_json,
+        "config_hash": json_sha256(run.config_json),
+        "status": status,
+        "started_at": now(),
+        "finished_at": None if status == "running" else now(),
+        "error": error,
+        "machine_json": _machine(),
+        "versions_json": {"python": platform.python_version(), **library_versions(_LIBRARIES)},
+    }
+    with run.results.write() as session:
+        session.replace("runs", {"run_id": run.run_id}, [row])
+
+
+def library_versions(libraries: Sequence[str]) -> dict[str, str]:
+    """The installed versions of some distributions.
+
+    >>> sorted(library_versions(["numpy"]))
+    ['numpy']
+    """
+    return {library: version(library) for library in libraries}
+
+
+def _machine() -> dict[str, Any]:
+    import psutil
+
+    return {
+        "system": f"{platform.system()} {platform.machine()}",
+        "cores": os.cpu_count(),
+        "memory_bytes": psutil.virtual_memory().total,
+    }
+
+
+def _artifact_row(artifact: Artifact, root: Path) -> dict[str, Any]:
+    manifest = artifact.manifest
+    return {
+        "stage": artifact.stage,
+        "name": artifact.name,
+        "created_at": datetime.fromisoformat(manifest.created_at),
+        "path": str(artifact.folder.relative_to(root.parent)),
+        "bytes": sum(record.size for record in manifest.files),
+        "manifest_json": json.loads(manifest.model_dump_json()),
+    }

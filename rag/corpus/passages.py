@@ -1,0 +1,232 @@
+"""Passages: disjoint stretches of a page's plain text, and the table that holds all of a corpus.
+
+DPR cuts pages into disjoint passages of 100 words (Karpukhin et al. 2020, arXiv 2004.04906, section 4.1).
+"""
+
+import hashlib
+from bisect import bisect_right
+from collections import OrderedDict
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from itertools import accumulate
+from pathlib import Path
+from typing import NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from rag.errors import DataError
+from rag.records import Page, Passage
+
+PASSAGE_SCHEMA = pa.schema(
+    [
+        pa.field("passage_id", pa.string(), nullable=False),  # "{source}:{page_id}:{ordinal}"
+        pa.field("title", pa.string(), nullable=False),
+        pa.field("text", pa.string(), nullable=False),
+        pa.field("page_id", pa.int64(), nullable=False),
+        pa.field("revision_id", pa.int64(), nullable=False),
+        pa.field("ordinal", pa.int32(), nullable=False),  # of the passage in its page, from 0
+        pa.field("words", pa.int16(), nullable=False),
+        pa.field("start", pa.int32(), nullable=False),  # characters into the page's plain text
+        pa.field("end", pa.int32(), nullable=False),
+        pa.field("text_sha1", pa.string(), nullable=False),  # of title, newline, text
+    ]
+)
+# Small enough that one random passage costs milliseconds, large enough that zstd finds repetitions.
+ROW_GROUP_ROWS = 4096
+_CACHED_ROW_GROUPS = 64  # about 200 MB at 100 words a passage
+
+
+class Span(NamedTuple):
+    """A passage's place in the text of its page."""
+
+    text: str
+    words: int
+    start: int
+    end: int
+
+
+class PassageRow(NamedTuple):
+    """One row of PASSAGE_SCHEMA."""
+
+    passage_id: str
+    title: str
+    text: str
+    page_id: int
+    revision_id: int
+    ordinal: int
+    words: int
+    start: int
+    end: int
+    text_sha1: str
+
+
+def split_passages(title: str, text: str, words: int = 100) -> list[str]:
+    """The disjoint passages of a page: ``words`` whitespace-separated words each, joined by single spaces.
+
+    The last passage keeps what is left and may be short; it is not filled up with words from the front of the page,
+    as DPR's files are. The title is not part of the text of any passage. An empty text has no passages.
+    Raises DataError if the title is empty or ``words`` is below 1.
+
+    >>> split_passages("Lima", "Lima is the capital of Peru.", words=4)
+    ['Lima is the capital', 'of Peru.']
+    """
+    if not title.strip():
+        raise DataError(f"a page without a title cannot be cut into passages; its text begins {text[:60]!r}")
+    return [span.text for span in passage_spans(text, words)]
+
+
+def passage_spans(text: str, words: int = 100) -> list[Span]:
+    """Like ``split_passages``, with each passage's number of words and its place in ``text``."""
+    if words < 1:
+        raise DataError(f"passages of {words} words are impossible; give 1 or more")
+    tokens = text.split()
+    starts = _word_starts(text, tokens)
+    spans = []
+    for first in range(0, len(tokens), words):
+        chosen = tokens[first : first + words]
+        last = first + len(chosen) - 1
+        spans.append(Span(" ".join(chosen), len(chosen), starts[first], starts[last] + len(tokens[last])))
+    return spans
+
+
+def _word_starts(text: str, tokens: list[str]) -> list[int]:
+    starts = []
+    position = 0
+    for token in tokens:
+        position = text.index(token, position)
+        starts.append(position)
+        position += len(token)
+    return starts
+
+
+def passage_rows(source: str, page: Page, text: str, words: int = 100) -> list[PassageRow]:
+    """The rows of one page whose plain text is ``text``."""
+    return [
+        PassageRow(
+            passage_id=f"{source}:{page.page_id}:{ordinal}",
+            title=page.title,
+            text=span.text,
+            page_id=page.page_id,
+            revision_id=page.revision_id,
+            ordinal=ordinal,
+            words=span.words,
+            start=span.start,
+            end=span.end,
+            text_sha1=text_sha1(page.title, span.text),
+        )
+        for ordinal, span in enumerate(passage_spans(text, words))
+    ]
+
+
+def text_sha1(title: str, text: str) -> str:
+    """What identifies the input of the context encoder, so that equal passages share a vector.
+
+    >>> text_sha1("Lima", "Lima is the capital of Peru.")[:8]
+    '364009f9'
+    """
+    return hashlib.sha1(f"{title}\n{text}".encode(), usedforsecurity=False).hexdigest()
+
+
+def passage_table(rows: Sequence[PassageRow]) -> pa.Table:
+    """``rows`` as an Arrow table of PASSAGE_SCHEMA."""
+    columns = list(zip(*rows, strict=True)) or [()] * len(PASSAGE_SCHEMA)
+    arrays = [pa.array(column, type=field.type) for column, field in zip(columns, PASSAGE_SCHEMA, strict=True)]
+    return pa.Table.from_arrays(arrays, schema=PASSAGE_SCHEMA)
+
+
+class PassageTable:
+    """The passages of one corpus, read on demand from the memory-mapped Parquet files of its sources.
+
+    Row numbers run over all files in the order they were given; row r is row r of the index built from this table.
+    Row groups are decoded when first needed and the last few are kept, so that a small corpus is held in memory and
+    a large one is not.
+    """
+
+    def __init__(self, files: Sequence[pq.ParquetFile]) -> None:
+        self._groups = [(file, group) for file in files for group in range(file.num_row_groups)]
+        sizes = [file.metadata.row_group(group).num_rows for file, group in self._groups]
+        self._ends = list(accumulate(sizes))
+        self._files = list(files)
+        self._cache: OrderedDict[int, pa.Table] = OrderedDict()
+
+    @classmethod
+    def load(cls, paths: Sequence[Path]) -> "PassageTable":
+        """Open the passages of one or several sources.
+
+        Raises DataError if a file is missing, is no Parquet file or has other columns.
+        """
+        if not paths:
+            raise DataError("a passage table needs at least one passages.parquet; none was given")
+        return cls([_open(path) for path in paths])
+
+    def __len__(self) -> int:
+        return self._ends[-1] if self._ends else 0
+
+    def rows(self, rows: Sequence[int]) -> list[Passage]:
+        """The passages at these row numbers, in this order; a row may be asked for twice.
+
+        Raises DataError for a row outside the table. A negative row is outside: FAISS returns -1 for "none found",
+        which must never be read as the last passage.
+        """
+        wanted: dict[int, list[int]] = {}
+        for place, row in enumerate(rows):
+            wanted.setdefault(self._group_of(row), []).append(place)
+        found: dict[int, Passage] = {}
+        for group, places in wanted.items():
+            offset = self._ends[group - 1] if group else 0
+            taken = self._group(group).take([int(rows[place]) - offset for place in places])
+            found.update(zip(places, _passages(taken), strict=True))
+        return [found[place] for place in range(len(rows))]
+
+    @cached_property
+    def passage_ids(self) -> pa.ChunkedArray:
+        """The passage id of every row."""
+        return self.column("passage_id")
+
+    @cached_property
+    def text_sha1(self) -> pa.ChunkedArray:
+        """The hash of title and text of every row."""
+        return self.column("text_sha1")
+
+    def column(self, name: str) -> pa.ChunkedArray:
+        """One whole column, in row order."""
+        return pa.chunked_array(
+            [chunk for file in self._files for chunk in file.read(columns=[name]).column(name).chunks],
+            type=PASSAGE_SCHEMA.field(name).type,
+        )
+
+    def _group_of(self, row: int) -> int:
+        if not 0 <= row < len(self):
+            raise DataError(
+                f"row {row} is not among the {len(self)} passages; the index does not belong to this table, "
+                "or a missing result (-1) was not masked"
+            )
+        return bisect_right(self._ends, row)
+
+    def _group(self, group: int) -> pa.Table:
+        if group not in self._cache:
+            file, number = self._groups[group]
+            self._cache[group] = file.read_row_group(number, columns=list(Passage._fields))
+            if len(self._cache) > _CACHED_ROW_GROUPS:
+                self._cache.popitem(last=False)
+        self._cache.move_to_end(group)
+        return self._cache[group]
+
+
+def _passages(table: pa.Table) -> Iterable[Passage]:
+    columns = [table.column(name).to_pylist() for name in Passage._fields]
+    return (Passage(*values) for values in zip(*columns, strict=True))
+
+
+def _open(path: Path) -> pq.ParquetFile:
+    try:
+        file = pq.ParquetFile(path, memory_map=True)
+    except FileNotFoundError as error:
+        raise DataError(f"there are no passages at {path}; run the ingest stage of this source first") from error
+    except (OSError, pa.ArrowException) as error:
+        raise DataError(f"{path} cannot be read as passages: {error}; ingest the source again") from error
+    if file.schema_arrow.names != PASSAGE_SCHEMA.names:
+        found, wanted = ", ".join(file.schema_arrow.names), ", ".join(PASSAGE_SCHEMA.names)
+        raise DataError(f"{path} has the columns {found}; passages have {wanted}; ingest the source again")
+    return file

