@@ -1,6 +1,10 @@
 """What must hold for the passages of a source, and for a corpus as a whole."""
 
+from collections.abc import Mapping
+from typing import Any
+
 import great_expectations.expectations as gxe
+import pandas as pd
 from great_expectations.core.expectation_suite import ExpectationSuite
 
 # Marks that no reader of a rendered page sees. An article about markup may show them in earnest; ``max_markup_share``
@@ -69,3 +73,18 @@ def corpus_suite(max_empty_share: float = 0.05, max_duplicate_share: float = 0.2
             ),
         ],
     )  # fmt: skip
+
+
+def corpus_frame(corpus: str, passages: pd.DataFrame, counts: Mapping[str, Any]) -> pd.DataFrame:
+    """The row for ``corpus_suite``, from the passages and the counts of what became of every page."""
+    accounted = ("other_namespaces", "redirects", "disambiguation", "articles")
+    row = {
+        "corpus": corpus,
+        "pages": counts["pages"],
+        "articles": counts["articles"],
+        "passages": len(passages),
+        "empty_share": counts["empty_articles"] / max(counts["articles"], 1),
+        "duplicate_share": float(passages["text_sha1"].duplicated().mean()) if len(passages) else 0.0,
+        "unaccounted_pages": counts["pages"] - sum(counts[kind] for kind in accounted),
+    }
+    return pd.DataFrame([row])

@@ -84,3 +84,24 @@ def _ids_by_text(frame: pd.DataFrame) -> dict[str, tuple[str, ...]]:
     for question_id, text in zip(frame["question_id"], frame["text"], strict=True):
         ids.setdefault(" ".join(str(text).casefold().split()).rstrip(" ?.!"), []).append(str(question_id))
     return {text: tuple(found) for text, found in ids.items()}
+
+
+def overlap_frame(train: pd.DataFrame, test: pd.DataFrame) -> pd.DataFrame:
+    """One row for ``overlap_suite``: how many questions of the test split stand in the training split too."""
+    return pd.DataFrame([{"split": "test", "in_train": len(train_test_overlap(train, test))}])
+
+
+def overlap_suite(max_overlap: int = 0) -> ExpectationSuite:
+    """The suite for the row of ``overlap_frame``."""
+    return ExpectationSuite(
+        name="train-test overlap",
+        expectations=[
+            gxe.ExpectTableRowCountToEqual(value=1, notes="one row for the pair of splits"),
+            gxe.ExpectColumnValuesToBeBetween(
+                column="in_train",
+                min_value=0,
+                max_value=max_overlap,
+                notes=f"at most {max_overlap} questions of the test split stand in the training split",
+            ),
+        ],
+    )

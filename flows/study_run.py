@@ -8,31 +8,36 @@ import json
 import os
 import platform
 import secrets
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import cached_property, partial
+from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from flows.artifacts import Artifact, ArtifactStore, BuildResult, Identity, Outcome
 from flows.code_fingerprint import code_fingerprint
 from flows.files import file_sha256
+from flows.input_hashes import InputHashes
 from flows.manifest import json_sha256
 from flows.paths import resolve_path
-from flows.settings import Settings, load_settings
-from flows.terminal import Terminal
+from flows.prefect_progress import prefect_progress
+from flows.settings import Settings, load_settings, prepare_workspace
+from flows.terminal import ProgressCallable, Terminal
 from rag.config import StudyConfig, read_study
 from rag.errors import ConfigError
 from reports.store import Session, Store
 
+T = TypeVar("T")
 STUDIES = Path(__file__).parent / "studies"
 _LIBRARIES = ("torch", "transformers", "faiss-cpu", "numpy", "duckdb", "prefect", "great-expectations", "pyarrow")
 _ALL_CODE = ("rag.pipeline", "rag.training.loop", "rag.corpus.ingest", "rag.evaluation.score", "rag.demo.world")
 _ACTIVE: ContextVar["StudyRun | None"] = ContextVar("active study run", default=None)
+# Whether somebody can look at what Prefect shows: not so with the embedded server, which ends with the command.
+WATCHED: ContextVar[bool] = ContextVar("a server is watched", default=True)
 
 
 def now() -> datetime:
@@ -70,6 +75,8 @@ class StudyRun:
     invocation: str = field(default_factory=lambda: f"{now():%Y%m%dT%H%M%S}-{secrets.token_hex(2)}")
     computed: int = 0  # stages that this invocation had to compute
     found: int = 0  # stages whose results were there already
+    watched: bool = field(default_factory=WATCHED.get)
+    _prefect_progress: ProgressCallable | None = None
 
     @cached_property
     def run_id(self) -> str:
@@ -102,8 +109,11 @@ class StudyRun:
 
         identity = Identity(code_fingerprint(code), config or {}, parents or {}, library_versions(versions))
         started = now()
+
+        def work() -> Outcome:
+            return self.artifacts.get_or_build(stage, name, identity=identity, build=self._shown(stage, name, build))
+
         with self.terminal.stage(stage, name) as line:
-            work = partial(self.artifacts.get_or_build, stage, name, identity=identity, build=build)
             outcome: Outcome = build_stage(stage, name, work)
             line.finish(outcome)
         self.found += outcome.cache_hit
@@ -144,7 +154,21 @@ class StudyRun:
         path = self.path(text)
         if not path.is_file():
             raise ConfigError(f"no file at {path} (the study says {text!r})")
-        return {"sha256": file_sha256(path)}
+        return {"sha256": self.hashes.sha256(path)}
+
+    @cached_property
+    def hashes(self) -> InputHashes:
+        """The hashes of input files, remembered between calls."""
+        return InputHashes(self.artifacts.root / ".input-hashes.json")
+
+    @property
+    def device(self) -> str:
+        """Where models compute: ``cuda`` where the settings allow it and there is one."""
+        if self.settings.device != "auto":
+            return self.settings.device
+        import torch
+
+        return "cuda" if torch.cuda.is_available() else "cpu"
 
     @cached_property
     def demo_world(self) -> Artifact:
@@ -162,9 +186,27 @@ class StudyRun:
         config = {"facts": {table.name: file_sha256(table) for table in tables}}
         return self.stage("world", "demo", build, code=["rag.demo.world"], config=config)
 
-    def progress(self, unit: str) -> Callable[[Any], Any]:
-        """A progress callable for a loop of the stage that is running."""
-        return self.terminal.progress(unit)
+    def progress(self, unit: str) -> ProgressCallable:
+        """A progress callable for a loop of the stage that is running: on the terminal, and in the Prefect UI."""
+        bar, shown = self.terminal.progress(unit), self._prefect_progress
+
+        def progress(items: Iterable[T], /) -> Iterable[T]:
+            return bar(shown(items)) if shown else bar(items)
+
+        return progress
+
+    def _shown(self, stage: str, name: str, build: Callable[[Path], BuildResult]) -> Callable[[Path], BuildResult]:
+        """The build with a progress artifact around it where a server is watched."""
+        if not self.watched:
+            return build
+
+        def watched_build(folder: Path) -> BuildResult:
+            with prefect_progress(f"{stage} {name}") as self._prefect_progress:
+                result = build(folder)
+            self._prefect_progress = None
+            return result
+
+        return watched_build
 
 
 @contextmanager
@@ -178,7 +220,7 @@ def study_run(study: str, overrides: Sequence[str] = ()) -> Iterator[StudyRun]:
     if active and (active.reference, active.overrides) == (study, tuple(overrides)):
         yield active
         return
-    run = _open(study, tuple(overrides))
+    run = open_run(study, tuple(overrides))
     token = _ACTIVE.set(run)
     try:
         mark(run, "running")
@@ -191,9 +233,11 @@ def study_run(study: str, overrides: Sequence[str] = ()) -> Iterator[StudyRun]:
         run.results.publish()
 
 
-def _open(study: str, overrides: tuple[str, ...]) -> StudyRun:
+def open_run(study: str, overrides: tuple[str, ...] = ()) -> StudyRun:
+    """The run of a study with nothing marked or written yet."""
     path = find_study(study)
     settings = load_settings()
+    prepare_workspace(settings)
     terminal = Terminal.current()
     return StudyRun(
         reference=study,

@@ -117,11 +117,13 @@ def number(value: float | None, digits: int = 3) -> str:
 def duration(seconds: float | None) -> str:
     """A time span for people.
 
-    >>> duration(0.31), duration(75), duration(7321), duration(None)
-    ('0.3 s', '1 min 15 s', '2 h 02 min', '–')
+    >>> duration(0.031), duration(1.23), duration(75), duration(7321)
+    ('31 ms', '1.2 s', '1 min 15 s', '2 h 02 min')
     """
     if seconds is None or not math.isfinite(seconds):
         return DASH
+    if seconds < 1:
+        return f"{1000 * seconds:.0f} ms"
     if seconds < 60:
         return f"{seconds:.1f} s"
     minutes, rest = divmod(round(seconds), 60)

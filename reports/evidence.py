@@ -106,7 +106,7 @@ def answered_table(snapshot: Snapshot, run_id: str) -> ReportTable:
         "predictions >",
         "failed >",
         "empty >",
-        "seconds each >",
+        "time each >",
     )
     body = tuple(
         (
@@ -118,7 +118,7 @@ def answered_table(snapshot: Snapshot, run_id: str) -> ReportTable:
             Cell(number(row["n_predictions"]), row["n_predictions"], partial=row["partial"]),
             Cell(number(row["n_errors"]), row["n_errors"], alarm=row["n_errors"] > 0),
             Cell(number(row["n_empty"]), row["n_empty"]),
-            Cell(number(row["mean_seconds"], 2), row["mean_seconds"]),
+            Cell(duration(row["mean_seconds"]), row["mean_seconds"]),
         )
         for row in rows
     )

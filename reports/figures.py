@@ -9,11 +9,11 @@ import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
-from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from reports.cells import Cell, ReportTable, has_value
 
 _PANELS = ("open_qa", "classification", "generation")
+_WIDTH, _GAP = 9.2, 0.75  # inches: of the figure, and between two rows of panels
 _INK, _FAINT, _DOT, _PARTIAL = "#1a1a1a", "#d9d9d9", "#0b5394", "#b00020"
 
 
@@ -52,10 +52,19 @@ def _name(row: tuple[Cell, ...]) -> str:
 def _drawn(panels: list[_Panel], models: list[str]) -> str:
     across = min(len(panels), 3)
     down = -(-len(panels) // across)
-    layout = ConstrainedLayoutEngine(wspace=0.06, hspace=0.09)
-    figure = Figure(figsize=(9.2, down * (0.75 + 0.3 * len(models))), layout=layout)
+    row = 0.3 * len(models) + _GAP
+    figure = Figure(figsize=(_WIDTH, down * row))
     FigureCanvasSVG(figure)
     axes = figure.subplots(down, across, squeeze=False, sharey=True)
+    names = 0.3 + 0.07 * max(len(model) for model in models)  # inches for the names, whatever font the page has
+    figure.subplots_adjust(
+        left=names / _WIDTH,
+        right=0.985,
+        top=1 - 0.45 / (down * row),
+        bottom=0.28 / (down * row),
+        wspace=0.14,
+        hspace=_GAP / (row - _GAP),
+    )
     for place, axis in enumerate(axes.flat):
         if place < len(panels):
             _draw(axis, panels[place], models)

@@ -73,7 +73,8 @@ def _gathered(snapshot: Snapshot, run_id: str) -> tuple[Summary, dict[str, Repor
 
 def _must_say(summary: Summary) -> list[str]:
     """What may not be left out wherever numbers of this run are shown."""
-    told = [] if summary.status == "complete" else [f"This run is {summary.status}: nothing here is a result."]
+    unfinished = {"running": "is not finished", "failed": "failed"}.get(summary.status)
+    told = [f"This run {unfinished}: nothing here is a result."] if unfinished else []
     return [*told, *([summary.error] if summary.error else []), *summary.warnings, summary.comparison_note]
 
 

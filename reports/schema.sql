@@ -493,7 +493,8 @@ SELECT
     r.status AS run_status,
     concat_ws(
         '; ',
-        CASE WHEN r.status IS DISTINCT FROM 'complete' THEN 'the run is ' || coalesce(r.status, 'unknown') END,
+        CASE WHEN r.status = 'failed' THEN 'the run failed' WHEN r.status = 'running' THEN 'the run is not finished'
+            WHEN r.status IS NULL THEN 'the run is not recorded' END,
         CASE WHEN m.n + m.n_excluded < m.n_expected
             THEN (m.n_expected - m.n - m.n_excluded) || ' of ' || m.n_expected || ' not scored' END,
         CASE WHEN m.n_errors > 0 THEN m.n_errors || ' failed' END,
@@ -568,10 +569,10 @@ WITH counted AS (
 SELECT c.*,
        n_correct / nullif(n, 0) AS value,
        -- Wilson score interval, 95 %
-       greatest(0, (value + 1.9207 / nullif(n, 0) - 1.96 * sqrt((value * (1 - value) + 0.9604 / nullif(n, 0)) / nullif(n, 0)))
-           / (1 + 3.8415 / nullif(n, 0))) AS low,
-       least(1, (value + 1.9207 / nullif(n, 0) + 1.96 * sqrt((value * (1 - value) + 0.9604 / nullif(n, 0)) / nullif(n, 0)))
-           / (1 + 3.8415 / nullif(n, 0))) AS high,
+       greatest(0, (value + 1.920729410347062 / nullif(n, 0) - 1.959963984540054 * sqrt((value * (1 - value) + 0.960364705173531 / nullif(n, 0)) / nullif(n, 0)))
+           / (1 + 3.841458820694124 / nullif(n, 0))) AS low,
+       least(1, (value + 1.920729410347062 / nullif(n, 0) + 1.959963984540054 * sqrt((value * (1 - value) + 0.960364705173531 / nullif(n, 0)) / nullif(n, 0)))
+           / (1 + 3.841458820694124 / nullif(n, 0))) AS high,
        r.status IS DISTINCT FROM 'complete' OR c.n_errors > 0 AS partial
 FROM counted AS c
 LEFT JOIN runs AS r USING (run_id);

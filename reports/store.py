@@ -22,6 +22,8 @@ from reports.errors import StoreError
 from reports.files import copy_in_place, put_in_place
 from reports.session import Session
 
+__all__ = ["Session", "Snapshot", "Store", "Table"]
+
 _READING = {duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN}
 
 

@@ -43,7 +43,7 @@ def summarise(run: Mapping[str, Any], tables: Mapping[str, ReportTable]) -> Summ
         status=run["status"],
         error=run["error"] or "",
         facts=tuple(_facts(run, config)),
-        warnings=tuple(_warnings(tables)),
+        warnings=tuple(_warnings(tables, run["status"] == "complete")),
         comparison_note=_comparison_note(config, tables),
         models=_model_table(config),
         config=json.dumps(config, indent=2, ensure_ascii=False),
@@ -99,11 +99,11 @@ def _comparison_note(config: Mapping[str, Any], tables: Mapping[str, ReportTable
     return "These are not the paper's models: nothing on this page compares with the paper's numbers."
 
 
-def _warnings(tables: Mapping[str, ReportTable]) -> list[str]:
+def _warnings(tables: Mapping[str, ReportTable], complete: bool) -> list[str]:
     """What did not go as it should, from the marks that the cells carry."""
     found = []
     definitions = tables.get("definitions")
-    if definitions:
+    if definitions and complete:  # of a run that is not, every number is partial, and the banner says so
         partial = sum(any(cell.partial for cell in row) for row in definitions.rows)
         reasons = "; ".join(definitions.notes[:4])
         found += [f"{partial} of {len(definitions.rows)} numbers are partial: {reasons}."] if partial else []

@@ -13,7 +13,7 @@ from reports.errors import StoreError
 from reports.formats import to_latex, to_markdown, to_terminal_rows
 from reports.store import Snapshot
 
-__all__ = ["RESULT_KEYS", "known_run", "report_tables", "to_latex", "to_markdown", "to_terminal_rows"]
+__all__ = ["RESULT_KEYS", "ReportTable", "known_run", "report_tables", "to_latex", "to_markdown", "to_terminal_rows"]
 
 RESULT_KEYS = (
     "open_qa",

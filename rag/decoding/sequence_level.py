@@ -33,6 +33,8 @@ def thorough(
     logsumexp_z [ log p(z|x) + log p(y|x,z) ] over all passages, for the union of what the passages' own beams
     proposed. Masked passages propose nothing. Ranking is by log p(y|x), without a length penalty.
     """
+    if not len(prior_logprobs):
+        return []
     encoded = generator.with_cross_keys(encoded)
     proposals = _propose(generator, encoded, prior_logprobs, options)
     token_ids = [list(dict.fromkeys(one.token_ids for one in question)) for question in proposals]

@@ -43,7 +43,7 @@ def save_seq2seq(model: Any, path: Path) -> None:
         if key not in seen:
             seen.add(key)
             state[name] = tensor.detach().cpu().contiguous()
-    write_atomically(path / "config.json", model.config.to_json_string(use_diff=False).encode())
+    write_atomically(path / "config.json", model.config.to_json_string().encode())
     write_atomically(path / "model.safetensors", save(state, metadata={"format": "pt"}))
 
 
@@ -69,6 +69,7 @@ def _read_config(path: Path) -> Any:
     for name in ("pad_token_id", "eos_token_id", "decoder_start_token_id"):
         if getattr(config, name, None) is None:
             raise CheckpointError(f"{path / 'config.json'} has no {name}; decoding cannot start or end without it")
+    config.name_or_path = ""  # else the folder's path would be written into every copy
     return config
 
 

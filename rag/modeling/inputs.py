@@ -5,11 +5,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from jaxtyping import Bool, Int
-from tokenizers import Encoding
 from torch import Tensor
 
 from rag.errors import ConfigError, DataError
-from rag.modeling.tokenizer import GeneratorTokenizer, pad_rows
+from rag.modeling.tokenizer import GeneratorTokenizer, TokenizedText, pad_rows
 
 DEFAULT_LAYOUT = "{title} / {text} // {question}"  # what the public RAG checkpoints were trained on
 _PARTS = re.compile(r"(\{title\}|\{text\}|\{question\})")
@@ -90,24 +89,24 @@ def _lay_out(pieces: list[str], values: dict[str, str]) -> _Row:
 def _tokenize(
     rows: list[_Row], questions: Sequence[str], n_docs: int, tokenizer: GeneratorTokenizer, limit: int
 ) -> GeneratorInputs:
-    encodings = tokenizer.encode([row.text for row in rows])
+    texts = tokenizer.encode([row.text for row in rows])
     ids = [
-        _cut(encoding, row, limit, questions[number // n_docs])
-        for number, (encoding, row) in enumerate(zip(encodings, rows, strict=True))
+        _cut(text, row, limit, questions[number // n_docs])
+        for number, (text, row) in enumerate(zip(texts, rows, strict=True))
     ]
-    truncated = sum(len(kept) < len(encoding.ids) for kept, encoding in zip(ids, encodings, strict=True))
+    truncated = sum(len(kept) < len(text.ids) for kept, text in zip(ids, texts, strict=True))
     input_ids, attention_mask = pad_rows(ids, tokenizer.pad_token_id)
     shape = (len(questions), n_docs, -1) if ids else (len(questions), n_docs, 0)
     return GeneratorInputs(input_ids.reshape(shape), attention_mask.reshape(shape), truncated)
 
 
-def _cut(encoding: Encoding, row: _Row, limit: int, question: str) -> list[int]:
+def _cut(tokenized: TokenizedText, row: _Row, limit: int, question: str) -> list[int]:
     """The row's ids without the last tokens of its passage text, as many as are too many."""
-    ids: list[int] = encoding.ids
+    ids = tokenized.ids
     excess = len(ids) - limit
     if excess <= 0:
         return ids
-    cuttable = [position for position, span in enumerate(encoding.offsets) if _inside(row, *span)]
+    cuttable = [position for position, span in enumerate(tokenized.offsets) if _inside(row, *span)]
     if len(cuttable) < excess:
         raise DataError(
             f"question {question!r} with its title needs {len(ids) - len(cuttable)} tokens without any passage text, "

@@ -19,11 +19,18 @@ class TargetBatch(NamedTuple):
     mask: Bool[Tensor, "batch target_len"]
 
 
+class TokenizedText(NamedTuple):
+    """Token ids of one text, and the characters (start, end) that each came from; (0, 0) for added ones."""
+
+    ids: list[int]
+    offsets: list[tuple[int, int]]
+
+
 class GeneratorTokenizer:
     """The generator's own tokenizer, without truncation or padding of its own.
 
-    Special tokens written out in a text (``</s>`` in a Wikipedia passage) are read as plain characters: text
-    from outside cannot end or start a sequence.
+    A special token written out in a text (``</s>`` in a Wikipedia passage) becomes plain characters or ``<unk>``:
+    text from outside cannot end or start a sequence.
     """
 
     def __init__(self, backend: Tokenizer, pad_token_id: int, eos_token_id: int) -> None:
@@ -43,6 +50,9 @@ class GeneratorTokenizer:
         # is part of the target that training scores, so decoding must begin with it too.
         self.first_token_ids: tuple[int, ...] = tuple(frame[:-1])
         self._dropped = {pad_token_id, eos_token_id, *frame}
+        added = backend.get_added_tokens_decoder()
+        self._special = self._dropped | {number for number, token in added.items() if token.special}
+        self._unknown: int | None = backend.token_to_id("<unk>")
 
     @classmethod
     def load(cls, folder: Path, pad_token_id: int, eos_token_id: int) -> "GeneratorTokenizer":
@@ -59,10 +69,20 @@ class GeneratorTokenizer:
             raise CheckpointError(f"{path} is damaged ({error}); copy it again") from error
         return cls(backend, pad_token_id, eos_token_id)
 
-    def encode(self, texts: Sequence[str]) -> list[Encoding]:
-        """Each text with its special tokens, ids and character offsets."""
-        encodings: list[Encoding] = self.backend.encode_batch(list(texts))
-        return encodings
+    def encode(self, texts: Sequence[str]) -> list[TokenizedText]:
+        """Each text as the generator reads it, with the special tokens that belong around it and no others."""
+        encodings = self.backend.encode_batch(list(texts))
+        return [TokenizedText(self._ids(encoding), encoding.offsets) for encoding in encodings]
+
+    def _ids(self, encoding: Encoding) -> list[int]:
+        """Sentencepiece vocabularies hold ``</s>`` as an ordinary piece, so it must be taken out afterwards."""
+        ids: list[int] = encoding.ids
+        if self._unknown is None or not self._special.intersection(ids):
+            return ids
+        return [
+            self._unknown if token in self._special and not added else token
+            for token, added in zip(ids, encoding.special_tokens_mask, strict=True)
+        ]
 
     def targets(self, texts: Sequence[str]) -> TargetBatch:
         """Targets for teacher forcing: the tokenizer's own form, so ``text </s>`` for T5, ``<s> text </s>`` for BART.
@@ -78,7 +98,7 @@ class GeneratorTokenizer:
 
     def spells(self, text: str) -> bool:
         """Whether the vocabulary can write this text back; T5 has no letter for the a with tilde of "João"."""
-        return self.decode(self.backend.encode(text).ids).split() == text.split()
+        return self.decode(self.encode([text])[0].ids).split() == text.split()
 
 
 def pad_rows(rows: Sequence[Sequence[int]], pad_token_id: int) -> tuple[Tensor, Tensor]:

@@ -24,7 +24,8 @@ def build(folder):
         die()
     if moment == "slow":
         print("building", flush=True)
-        time.sleep(1)
+        while not (root / "go").exists():
+            time.sleep(0.02)
     (folder / "second.txt").write_text("second")
     return artifacts.BuildResult({"rows_out": 2})
 
@@ -98,11 +99,11 @@ def test_the_second_process_waits_says_for_whom_and_finds_the_result(tmp_path: P
         assert first.stdout is not None
         assert first.stdout.readline() == "building\n"
         with start(tmp_path, "none") as second:
-            said, _ = second.communicate()
+            assert second.stdout is not None
+            assert second.stdout.readline().startswith(f"waiting for ingest demo: process {first.pid} on ")
+            (tmp_path / "go").touch()
+            assert second.stdout.read() == "cached: another process has just built it\n"
         assert first.stdout.read() == "first build\n"
-    waiting, reason = said.splitlines()
-    assert waiting.startswith(f"waiting for ingest demo: process {first.pid} on ")
-    assert reason == "cached: another process has just built it"
 
 
 def test_a_killed_holder_frees_the_lock_at_once(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -106,6 +107,18 @@ def test_writing_inside_writing_is_an_error_and_no_deadlock(tmp_path: Path) -> N
     store = Store(tmp_path, timeout_seconds=0.2)
     with store.write(), pytest.raises(StoreError, match=f"process {os.getpid()}"), store.write():
         pass
+
+
+def test_threads_of_one_process_write_and_read_at_once(store: Store) -> None:
+    def write_and_read(number: int) -> int:
+        _write(store, f"thread-{number}", 5)
+        store.publish()
+        return int(store.query("SELECT count(*) FROM training_steps").rows[0][0])
+
+    with ThreadPoolExecutor(4) as pool:
+        seen = list(pool.map(write_and_read, range(8)))
+    assert all(count >= 5 and count % 5 == 0 for count in seen)
+    assert store.query("SELECT count(*) FROM training_steps").rows == [(40,)]
 
 
 _KILLED = """

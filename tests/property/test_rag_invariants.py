@@ -73,7 +73,7 @@ def test_gradients_equal_differences_of_the_oracle(marginalize, naive, case: Cas
     for number, (token_rows, score_row, found, mask) in enumerate(by_question(case)):
         by_score = oracle.gradient(lambda at: naive(token_rows, oracle.prior(at, found), mask), score_row)  # noqa: B023
         torch.testing.assert_close(scores.grad[number], torch.tensor(by_score).double(), rtol=1e-6, atol=1e-6)
-        flat, width = sum(token_rows, []), len(mask)
+        flat, width = [value for row in token_rows for value in row], len(mask)
 
         def at_tokens(at, width=width, score_row=score_row, found=found, mask=mask):
             rows = [at[first : first + width] for first in range(0, len(at), width)] or [[]] * len(score_row)

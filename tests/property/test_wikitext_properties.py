@@ -18,7 +18,7 @@ _PIECES = [
     "frac|", "birth date|", "as of|", "to", "\u0002", "\u200b", "<math>", "#if:", "quote|",
 ]  # fmt: skip
 _WIKITEXT = st.lists(st.sampled_from(_PIECES) | st.text(max_size=6), max_size=60).map("".join)
-_FUZZ = settings(max_examples=400, deadline=None, derandomize=True)
+_FUZZ = settings(max_examples=150, deadline=None, derandomize=True)
 
 
 @_FUZZ

@@ -150,7 +150,7 @@ def test_bfloat16_weights_give_float32_logprobs(tmp_path) -> None:
 
 
 def test_a_missing_folder_is_a_configuration_error(tmp_path) -> None:
-    with pytest.raises(ConfigError, match="no generator at .*nowhere"):
+    with pytest.raises(ConfigError, match=r"no generator at .*nowhere"):
         Generator.load(tmp_path / "nowhere")
 
 

@@ -41,7 +41,7 @@ def test_only_the_passage_text_is_cut_and_cuts_are_counted(t5: GeneratorTokenize
 def test_a_passage_may_be_cut_to_nothing_but_a_question_never(t5: GeneratorTokenizer) -> None:
     inputs = assemble(["who is"], [[("paris", "a b c")]], DEFAULT_LAYOUT, t5, 6)
     assert text_of(t5, inputs.input_ids[0, 0].tolist()) == "paris / // who is"
-    with pytest.raises(DataError, match="question 'who is' with its title needs 6 tokens .* max_source_tokens is 5"):
+    with pytest.raises(DataError, match=r"question 'who is' with its title needs 6 tokens .* max_source_tokens is 5"):
         assemble(["who is"], [[("paris", "a b c")]], DEFAULT_LAYOUT, t5, 5)
     with pytest.raises(DataError, match="'who is the'"):
         assemble_closed_book(["who", "who is the"], t5, 3)
@@ -83,9 +83,10 @@ def test_no_questions_make_an_empty_batch(t5: GeneratorTokenizer) -> None:
 
 def metaspace(text: str) -> Tokenizer:
     """Single characters, the blank glued to the front of a word, as sentencepiece does it."""
-    pieces = ["<pad>", "</s>", "<unk>", *sorted({*text, "▁"}), *{"▁" + letter for letter in text if letter != " "}]
-    tokenizer = Tokenizer(models.BPE({p: n for n, p in enumerate(pieces)},
-                                     [("▁", p[1]) for p in pieces if len(p) == 2 and p[0] == "▁"], unk_token="<unk>"))  # fmt: skip
+    letters = sorted({*text} - {" "})
+    pieces = ["<pad>", "</s>", "<unk>", "▁", *letters, *["▁" + letter for letter in letters]]
+    ids = {piece: number for number, piece in enumerate(pieces)}
+    tokenizer = Tokenizer(models.BPE(ids, [("▁", letter) for letter in letters], unk_token="<unk>"))
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
     tokenizer.decoder = decoders.Metaspace()
     tokenizer.post_processor = processors.TemplateProcessing(single="$A </s>", special_tokens=[("</s>", 1)])

@@ -138,11 +138,11 @@ def test_the_same_results_give_the_same_bytes(store: Store, html: str, tmp_path:
         assert render(again, RUN, tmp_path / "2" / name).read_bytes() == first
 
 
-@pytest.mark.parametrize(("status", "words"), [("running", "still running"), ("failed", "failed")])
+@pytest.mark.parametrize(("status", "words"), [("running", "is not finished"), ("failed", "failed")])
 def test_a_run_that_is_not_complete_cannot_look_it(store: Store, tmp_path: Path, status: str, words: str) -> None:
     store = _changed(store, tmp_path, {"runs": [run_row(status)]})
     html = render_html(store, RUN, tmp_path / "report.html").read_text(encoding="utf-8")
-    assert f"This run is {words}. Nothing on this page is a result" in _Page(html).text
+    assert f"This run {words}. Nothing on this page is a result" in _Page(html).text
     assert "<b>has no holder</b>" not in html
     with store.snapshot() as snapshot:
         tables = report_tables(snapshot, RUN)
@@ -151,7 +151,7 @@ def test_a_run_that_is_not_complete_cannot_look_it(store: Store, tmp_path: Path,
         assert cells
         assert all(cell.partial and cell.note for cell in cells), key
     for render, name in ((render_markdown, "report.md"), (render_latex, "report.tex")):
-        assert f"This run is {status}" in render(store, RUN, tmp_path / name).read_text(encoding="utf-8")
+        assert f"This run {words}: nothing" in render(store, RUN, tmp_path / name).read_text(encoding="utf-8")
 
 
 def test_partial_numbers_of_a_complete_run_are_told_at_the_top(page: _Page, tables: dict[str, ReportTable]) -> None:

@@ -1,0 +1,146 @@
+"""`openbook`: one command a flow, imports inside the commands, errors as one line and an exit code."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(
+    help="Batch evaluation and experiments for retrieval-augmented generation, from a dump to the report.",
+    epilog="Exit codes: 0 ok, 1 unexpected, 2 usage, 10 configuration, 11 data check failed, 12 index or checkpoint "
+    "mismatch, 13 verification failed, 14 resources.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+)
+
+Study = Annotated[str, typer.Argument(help="A study's name, or a TOML file.")]
+Overrides = Annotated[list[str] | None, typer.Option("--set", help="key=value, over what the study file says.")]
+Verbose = Annotated[bool, typer.Option("--verbose", help="Prefect's log lines too.")]
+Run = Annotated[str | None, typer.Argument(help="A run; the newest one without.")]
+
+
+@app.command(epilog="Example: openbook demo")
+def demo(verbose: Verbose = False) -> None:
+    """The whole study on embedded defaults: no network, minutes on two cores."""
+    _run_study("demo", (), verbose)
+
+
+@app.command(epilog="Example: openbook run nightly.toml --set seed=7")
+def run(study: Study, overrides: Overrides = None, verbose: Verbose = False) -> None:
+    """Run a study; what is there already is not computed again."""
+    _run_study(study, tuple(overrides or ()), verbose)
+
+
+@app.command(epilog="Example: openbook report --format md")
+def report(
+    run: Run = None,
+    format: Annotated[str, typer.Option(help="html, md or latex.")] = "html",
+) -> None:
+    """Render the report of a run again and print its path."""
+    from flows.inspect_results import render
+
+    typer.echo(render(run, format))
+
+
+@app.command(epilog="Example: openbook verify")
+def verify(run: Run = None) -> None:
+    """Recompute every metric of a run from its stored predictions, and every file's hash."""
+    from flows.inspect_results import verify_run
+
+    for line in verify_run(run):
+        typer.echo(line)
+
+
+@app.command(epilog='Example: openbook query "SELECT model, task, name, value FROM metrics"')
+def query(sql: Annotated[str, typer.Argument(help="One SELECT over the tables of reports/schema.sql.")]) -> None:
+    """Read the results database; nothing can be changed through it."""
+    from flows.inspect_results import open_store
+    from flows.result_tables import print_rows
+
+    table = open_store().query(sql)
+    print_rows(table.columns, table.rows)
+
+
+@app.command(epilog='Example: openbook search "capital of Peru" --index 2018')
+def search(
+    question: Annotated[str, typer.Argument(help="What to look for.")],
+    index: Annotated[str | None, typer.Option(help="A corpus of the study; its last one without.")] = None,
+    study: Annotated[str, typer.Option(help="The study whose index is searched.")] = "demo",
+) -> None:
+    """The passages of an index that answer best, with their scores; nothing is generated."""
+    from flows.ask_model import find_passages
+    from flows.result_tables import print_passages
+
+    print_passages(find_passages(study, question, index))
+
+
+@app.command(epilog='Example: openbook ask "Who is the President of France?" --index 2016')
+def ask(
+    question: Annotated[str, typer.Argument(help="The question.")],
+    index: Annotated[str | None, typer.Option(help="A corpus of the study; the model's own without.")] = None,
+    study: Annotated[str, typer.Option(help="The study whose model answers.")] = "demo",
+    model: Annotated[str | None, typer.Option(help="A RAG model of the study; its first one without.")] = None,
+) -> None:
+    """An answer from a trained model, with the passages it cites."""
+    from flows.ask_model import answer
+    from flows.result_tables import print_answer
+
+    print_answer(answer(study, question, index, model))
+
+
+@app.command(epilog="Example: openbook doctor")
+def doctor() -> None:
+    """What is installed, what is missing, and where things lie."""
+    from flows.diagnose import findings
+
+    found = list(findings())
+    for finding in found:
+        typer.echo(f"{'ok     ' if finding.ok else 'MISSING'} {finding.what}: {finding.detail}")
+    if not all(finding.ok for finding in found):
+        raise typer.Exit(10)
+
+
+def _run_study(study: str, overrides: tuple[str, ...], verbose: bool) -> None:
+    """Check what can be checked at once, then start Prefect and run."""
+    from flows.orchestrator import orchestrator
+    from flows.settings import load_settings, prepare_workspace
+    from flows.study_run import WATCHED, find_study
+    from flows.terminal import Terminal
+    from rag.config import read_study
+
+    read_study(find_study(study), overrides)
+    prepare_workspace(load_settings())
+    with Terminal(plain=verbose or None) as terminal:
+        terminal.note("starting ...")
+        with orchestrator(verbose, meanwhile=lambda: import_module("flows.run_study")) as prefect:
+            WATCHED.set(not prefect.embedded)
+            result = import_module("flows.run_study").run_study(study, overrides)
+    from flows.result_tables import print_results
+
+    print_results(result)
+
+
+@contextmanager
+def _one_line_errors() -> Iterator[None]:
+    """A foreseen error is one line and its exit code; an unforeseen one keeps its traceback, and code 1."""
+    from flows.errors import exit_code, is_foreseen
+
+    try:
+        yield
+    except (Exception, KeyboardInterrupt) as error:
+        if not is_foreseen(error) and exit_code(error) == 1:
+            raise
+        message = "stopped; the same command goes on from here" if isinstance(error, KeyboardInterrupt) else str(error)
+        typer.echo(f"openbook: {' '.join(message.split())}", err=True)
+        sys.exit(exit_code(error))
+
+
+def main() -> None:
+    """The entry point of the command."""
+    with _one_line_errors():
+        app()

@@ -1,0 +1,118 @@
+"""Answer every test question with a trained model, and score the answers."""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from prefect import flow
+
+from flows.artifacts import Artifact, BuildResult
+from flows.corpora import Corpus, open_rag
+from flows.recording import record_evaluation
+from flows.study_run import StudyRun, study_run
+from rag.config import TaskConfig
+
+if TYPE_CHECKING:
+    from rag.records import Question
+
+# Of a task, what decides the answers.
+_OF_DECODING = {"prefix", "labels", "num_beams", "max_new_tokens", "sequence_decoding"}
+
+
+@flow(name="evaluate-model", flow_run_name="evaluate model: {study} {model}", validate_parameters=False)
+def evaluate_model(
+    study: str,
+    model: str,
+    checkpoint: Artifact,
+    corpus: Corpus | None,
+    questions: Mapping[str, Artifact],
+    overrides: tuple[str, ...] = (),
+) -> dict[str, Artifact]:
+    """The metrics of the model on every task it was trained on, by task."""
+    with study_run(study, overrides) as run:
+        tasks = list(run.study.models[model].tasks)
+        return {task: evaluate_task(run, model, task, checkpoint, corpus, questions[task]) for task in tasks}
+
+
+def evaluate_task(
+    run: StudyRun, model: str, task: str, checkpoint: Artifact, corpus: Corpus | None, questions: Artifact
+) -> Artifact:
+    """Predict, score, record."""
+
+    def test_questions() -> "list[Question]":
+        from rag.tasks.table import read_questions
+
+        return read_questions(questions.file("questions.parquet"), "test")
+
+    name, parents = f"{model}.{task}", {"questions": questions}
+    predictions = predict(run, name, model, checkpoint, corpus, run.study.tasks[task], test_questions, parents)
+    metrics = score(run, name, task, questions, predictions)
+    names = {"model": model, "task": task, "corpus": corpus.name if corpus else ""}
+    record_evaluation(run, names, predictions, metrics)
+    return metrics
+
+
+def predict(
+    run: StudyRun,
+    name: str,
+    model: str,
+    checkpoint: Artifact,
+    corpus: Corpus | None,
+    task: TaskConfig,
+    questions: "Callable[[], Sequence[Question]]",
+    parents: Mapping[str, Artifact],
+) -> Artifact:
+    """One stage: the predictions of a model, with the passages behind each."""
+    config = run.study.models[model]
+
+    def build(folder: Path) -> BuildResult:
+        from rag.pipeline import answer_questions
+        from rag.predictions import predict_to_folder
+
+        rag = open_rag(run, model, checkpoint, corpus)
+        asked = questions()
+        made = predict_to_folder(
+            asked, lambda chunk: answer_questions(rag, task, chunk), folder, run.progress("chunks")
+        )
+        failed = sum(one.error is not None for one in made)
+        return BuildResult({"rows_in": len(asked), "rows_out": len(made), "rows_rejected": failed})
+
+    return run.stage(
+        "predictions",
+        name,
+        build,
+        code=["rag.pipeline", "rag.predictions", "rag.training.checkpoint", "rag.tasks.table"],
+        config={
+            "task": task.model_dump(include=_OF_DECODING),
+            "n_docs": config.test_n_docs or config.n_docs,
+            "generator": run.study.generator.model_dump(include={"layout", "max_source_tokens"}),
+        },
+        parents={"model": checkpoint, **parents, **(corpus.parents() if corpus else {})},
+        versions=("torch", "transformers", "faiss-cpu"),
+    )
+
+
+def score(run: StudyRun, name: str, task: str, questions: Artifact, predictions: Artifact) -> Artifact:
+    """One stage: the metrics of some predictions, with intervals, and their values question by question."""
+
+    def build(folder: Path) -> BuildResult:
+        from rag.evaluation.score import score_task
+        from rag.evaluation.score_files import write_scores
+        from rag.predictions import read_predictions
+        from rag.tasks.table import read_questions
+
+        gold = read_questions(questions.file("questions.parquet"), "test")
+        made = read_predictions(predictions.folder)
+        scores = score_task(run.study.tasks[task].reader, gold, made, run.study.seed)
+        write_scores(folder, gold, made, scores)
+        facts = {"metrics": [metric._asdict() for metric in scores.metrics], "notes": scores.notes}
+        return BuildResult({"rows_in": len(made), "rows_out": len(scores.metrics)}, facts)
+
+    return run.stage(
+        "metrics",
+        name,
+        build,
+        code=["rag.evaluation.score", "rag.evaluation.score_files", "rag.predictions", "rag.tasks.table"],
+        config={"seed": run.study.seed},
+        parents={"questions": questions, "predictions": predictions},
+    )

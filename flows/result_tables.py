@@ -1,0 +1,91 @@
+"""Results as a person reads them on a terminal."""
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from flows.inspect_results import open_store
+
+if TYPE_CHECKING:
+    from flows.run_study import StudyResult
+    from rag.records import Passage, Prediction
+
+_SHOWN = (
+    "open_qa",
+    "classification",
+    "generation",
+    "diversity",
+    "swap",
+    "swap_missing",
+    "swap_unspellable",
+    "comparisons",
+)
+
+
+def print_results(result: "StudyResult") -> None:
+    """The result tables of a run, what was computed, and where the report lies."""
+    from reports.tables import report_tables, to_terminal_rows
+
+    console = Console()
+    store = open_store()
+    with store.snapshot() as snapshot:
+        tables = report_tables(snapshot, result.run_id)
+    for key in _SHOWN:
+        if key in tables:
+            header, *rows = to_terminal_rows(tables[key])
+            console.print()
+            console.print(_table(header, rows, tables[key].title))
+    console.print()
+    stages = result.computed + result.found
+    done = (
+        f"{result.computed} of {stages} stages computed"
+        if result.computed
+        else f"nothing recomputed: all {stages} stages were there"
+    )
+    console.print(Text(f"Run {result.run_id}: {done}."))
+    print(f"Report: {result.report}")  # noqa: T201  a path that can be clicked and copied, whatever the width
+
+
+def print_rows(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    """The answer to a query; tab-separated where it is not a terminal that reads it."""
+    console = Console()
+    if console.is_terminal:
+        console.print(_table(columns, rows))
+        return
+    for row in (columns, *rows):
+        print("\t".join(_cell(value).replace("\t", " ").replace("\n", " ") for value in row))  # noqa: T201
+
+
+def print_passages(passages: "Sequence[tuple[float, Passage]]") -> None:
+    """Passages with their scores, best first."""
+    console = Console()
+    for rank, (score, passage) in enumerate(passages, start=1):
+        console.print(Text(f"{rank}. {passage.title}  ({score:.2f}, {passage.passage_id})", style="bold"))
+        console.print(Text(passage.text))
+
+
+def print_answer(prediction: "Prediction") -> None:
+    """An answer, then its passages; the cited one is marked."""
+    console = Console()
+    console.print(Text(prediction.text or f"no answer: {prediction.error}", style="bold"))
+    for passage in prediction.retrieved:
+        mark = "*" if passage.passage_id == prediction.cited_passage_id else " "
+        head = f"{mark} {passage.title}  (prior {passage.prior:.2f}, posterior {passage.posterior:.2f})"
+        console.print(Text(head, style="bold" if mark == "*" else ""))
+        console.print(Text(f"  {passage.text}"))
+
+
+def _table(columns: Sequence[str], rows: Iterable[Sequence[Any]], title: str | None = None) -> Table:
+    table = Table(title=title, title_justify="left", title_style="bold")
+    for column in columns:
+        table.add_column(Text(str(column)))
+    for row in rows:
+        table.add_row(*(Text(_cell(value)) for value in row))
+    return table
+
+
+def _cell(value: Any) -> str:
+    return "" if value is None else f"{value:.4g}" if isinstance(value, float) else str(value)

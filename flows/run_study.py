@@ -1,0 +1,53 @@
+"""The nightly: every stage of a study, from its dumps to its report. Read this to see how the flows hang together."""
+
+from pathlib import Path
+from typing import NamedTuple
+
+from prefect import flow
+
+from flows.artifacts import Artifact
+from flows.build_index import build_index
+from flows.compare_models import compare_models
+from flows.evaluate_model import evaluate_model
+from flows.ingest_passages import ingest_passages
+from flows.publish_report import publish_report
+from flows.read_tasks import read_tasks
+from flows.study_run import StudyRun, mark, study_run
+from flows.swap_index import swap_index
+from flows.train_model import train_model
+
+
+class StudyResult(NamedTuple):
+    """What a person wants to know at the end."""
+
+    run_id: str
+    report: Path
+    computed: int  # stages
+    found: int
+
+
+@flow(name="run-study", flow_run_name="run study: {study}", validate_parameters=False)
+def run_study(study: str, overrides: tuple[str, ...] = ()) -> StudyResult:
+    """Run all of a study; what is there already is not computed again."""
+    with study_run(study, overrides) as run:
+        passages = {source: ingest_passages(study, source, overrides) for source in _used_sources(run)}
+        questions = read_tasks(study, overrides)
+        corpora = {corpus: build_index(study, corpus, passages, questions, overrides) for corpus in run.study.corpora}
+        checkpoints: dict[str, Artifact] = {}
+        metrics = {}
+        for model, config in run.study.models.items():
+            corpus = corpora[config.corpus] if config.corpus else None
+            checkpoints[model] = train_model(study, model, corpus, questions, checkpoints, overrides)
+            metrics[model] = evaluate_model(study, model, checkpoints[model], corpus, questions, overrides)
+        compare_models(study, metrics, overrides)
+        if run.study.swap:
+            swap_index(study, checkpoints[run.study.swap.model], corpora, overrides)
+        mark(run, "complete")
+        report = publish_report(study, overrides)
+        return StudyResult(run.run_id, report, run.computed, run.found)
+
+
+def _used_sources(run: StudyRun) -> list[str]:
+    """The sources of the corpora, each once, in the study's order."""
+    used = {source for sources in run.study.corpora.values() for source in sources}
+    return [source for source in run.study.sources if source in used]

@@ -1,0 +1,113 @@
+"""Fine-tune one model of a study on input-output pairs."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from prefect import flow
+
+from flows.artifacts import Artifact, BuildResult
+from flows.corpora import (
+    Corpus,
+    base_generator,
+    encoder_identity,
+    open_generator,
+    open_question_encoder,
+    open_retriever,
+    passage_fingerprint,
+)
+from flows.recording import record_training
+from flows.study_run import StudyRun, study_run
+
+# Knobs that cannot change the weights: how often half-done work is kept, and what is used at test time only.
+_NOT_OF_TRAINING = {"checkpoint_every", "test_n_docs"}
+
+
+@flow(name="train-model", flow_run_name="train model: {study} {model}", validate_parameters=False)
+def train_model(
+    study: str,
+    model: str,
+    corpus: Corpus | None,
+    questions: Mapping[str, Artifact],
+    trained: Mapping[str, Artifact],
+    overrides: tuple[str, ...] = (),
+) -> Artifact:
+    """The trained model; ``trained`` has the models that were trained before it, for ``init_from``."""
+    with study_run(study, overrides) as run:
+        checkpoint = fit(run, model, corpus, questions, trained)
+        record_training(run, model, checkpoint)
+        return checkpoint
+
+
+def fit(
+    run: StudyRun,
+    name: str,
+    corpus: Corpus | None,
+    questions: Mapping[str, Artifact],
+    trained: Mapping[str, Artifact],
+) -> Artifact:
+    """One stage: load, train, save."""
+    config = run.study.models[name]
+    start = trained[config.init_from] if config.init_from else base_generator(run)
+    asked = {task: questions[task] for task in config.tasks}
+
+    def build(folder: Path) -> BuildResult:
+        from rag.modeling.models import RagModel
+        from rag.retrieval.encoders import Encoder
+        from rag.tasks.table import read_questions
+        from rag.training.checkpoint import ModelCard, save_checkpoint
+        from rag.training.examples import task_examples
+        from rag.training.loop import Trainer
+
+        encoder = open_question_encoder(run) if corpus else None
+        if corpus and (start.folder / "question_encoder").is_dir():
+            encoder = Encoder.load(start.folder / "question_encoder", run.study.encoder)
+        model = RagModel(config.family, open_generator(start.folder / "generator"), encoder.module if encoder else None)
+        generator = run.study.generator
+        trainer = Trainer(
+            model.to(run.device),
+            config,
+            generator.layout,
+            generator.max_source_tokens,
+            run.study.seed,
+            encoder,
+            open_retriever(corpus) if corpus else None,
+        )
+        examples = {
+            task: task_examples(task, run.study.tasks[task], read_questions(part.file("questions.parquet"), "train"))
+            for task, part in asked.items()
+        }
+        steps = trainer.train(examples, folder, run.progress("steps"))
+        card = ModelCard(
+            family=config.family,
+            n_docs=config.n_docs,
+            layout=generator.layout,
+            max_source_tokens=generator.max_source_tokens,
+            encoder=run.study.encoder if corpus else None,
+            passage_fingerprint=passage_fingerprint(corpus) if corpus else None,
+            trained_steps=len(steps),
+        )
+        save_checkpoint(folder, model, encoder, card)
+        counts = {"rows_in": sum(map(len, examples.values())), "rows_out": len(steps)}
+        return BuildResult(counts, {"steps": [step._asdict() for step in steps]})
+
+    options = {"prefix", "labels", "train_answers"}
+    identity = {
+        "model": config.model_dump(exclude=_NOT_OF_TRAINING),
+        "generator": run.study.generator.model_dump(include={"layout", "max_source_tokens"}),
+        "tasks": {task: run.study.tasks[task].model_dump(include=options) for task in asked},
+        "encoder": encoder_identity(run, "question") if corpus else None,
+        "seed": run.study.seed,
+    }
+    return run.stage(
+        "model",
+        name,
+        build,
+        code=["rag.training.loop", "rag.training.checkpoint", "rag.tasks.table"],
+        config=identity,
+        parents={
+            "start": start,
+            **(corpus.parents() if corpus else {}),
+            **{f"questions:{task}": part for task, part in asked.items()},
+        },
+        versions=("torch", "transformers", "faiss-cpu"),
+    )

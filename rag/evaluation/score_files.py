@@ -1,0 +1,61 @@
+"""Scores on disk: per question what a report shows beside it, and every metric's value for paired tests."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from rag.evaluation.answers import normalize_answer
+from rag.evaluation.retrieval import answer_in_passage
+from rag.evaluation.score import QuestionScore, Scores
+from rag.records import Prediction, Question
+
+PER_QUESTION_FILE = "per_question.parquet"
+SCORES_FILE = "scores.parquet"
+_PER_QUESTION = pa.schema(
+    [
+        ("question_id", pa.string()),
+        ("normalised", pa.string()),
+        ("score", pa.float64()),  # by the task's first metric that is averaged over questions
+        ("has_answer", pa.list_(pa.bool_())),  # by rank, whether the passage holds an answer; null for other tasks
+    ]
+)
+_SCORES = pa.schema([("question_id", pa.string()), ("metric", pa.string()), ("value", pa.float64())])
+
+
+def write_scores(
+    folder: Path, questions: Sequence[Question], predictions: Sequence[Prediction], scores: Scores
+) -> None:
+    """Write both tables; questions without a prediction have no row in the first."""
+    first = scores.per_question[0].metric if scores.per_question else None
+    values = {one.question_id: one.value for one in scores.per_question if one.metric == first}
+    gold = {question.question_id: question for question in questions}
+    rows = [
+        {
+            "question_id": one.question_id,
+            "normalised": None if one.error else normalize_answer(one.text),
+            "score": values.get(one.question_id),
+            "has_answer": _has_answer(gold[one.question_id], one),
+        }
+        for one in predictions
+    ]
+    _write(folder / PER_QUESTION_FILE, pa.Table.from_pylist(rows, schema=_PER_QUESTION))
+    _write(folder / SCORES_FILE, pa.Table.from_pylist([s._asdict() for s in scores.per_question], schema=_SCORES))
+
+
+def read_scores(path: Path) -> list[QuestionScore]:
+    """The per-question values of every metric."""
+    return [QuestionScore(**row) for row in pq.read_table(path).to_pylist()]
+
+
+def _has_answer(question: Question, prediction: Prediction) -> list[bool] | None:
+    if question.task != "open-qa":
+        return None
+    return [answer_in_passage(passage.text, question.answers) for passage in prediction.retrieved]
+
+
+def _write(path: Path, table: pa.Table) -> None:
+    temporary = path.with_name(f"{path.name}.tmp")
+    pq.write_table(table, temporary, compression="zstd")
+    temporary.rename(path)
