@@ -27,10 +27,11 @@ def record_checks(run: StudyRun, artifact: Artifact) -> None:
             "suite": report["suite"],
             "n_rows": report["n_rows"],
             "column_name": result["column"] or "",
+            "ordinal": number,  # a suite may expect the same of a column twice, with other arguments
             **{name: result[name] for name in ("expectation", "success", "n_unexpected", "observed", "message")},
         }
         for report in artifact.facts["reports"]
-        for result in report["results"]
+        for number, result in enumerate(report["results"])
     ]
     with run.results.write() as session:
         session.replace("checks", key, rows)

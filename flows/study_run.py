@@ -75,6 +75,7 @@ class StudyRun:
     invocation: str = field(default_factory=lambda: f"{now():%Y%m%dT%H%M%S}-{secrets.token_hex(2)}")
     computed: int = 0  # stages that this invocation had to compute
     found: int = 0  # stages whose results were there already
+    started: datetime = field(default_factory=now)
     watched: bool = field(default_factory=WATCHED.get)
     _prefect_progress: ProgressCallable | None = None
 
@@ -261,7 +262,7 @@ def mark(run: StudyRun, status: str, error: str | None = None) -> None:
         "config_json": run.config_json,
         "config_hash": json_sha256(run.config_json),
         "status": status,
-        "started_at": now(),
+        "started_at": run.started,
         "finished_at": None if status == "running" else now(),
         "error": error,
         "machine_json": _machine(),

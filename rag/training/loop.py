@@ -4,6 +4,7 @@ The context encoder and the index stay as they are (Lewis et al. 2020, section 2
 the seed and the number of the step, so a training that was killed goes on to the same weights.
 """
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -11,17 +12,20 @@ from pathlib import Path
 from typing import NamedTuple
 
 import torch
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from rag.config import ModelConfig
 from rag.errors import TrainingError
 from rag.modeling.inputs import GeneratorInputs, assemble, assemble_closed_book
-from rag.modeling.models import LossOutput, RagModel, score_passages
+from rag.modeling.models import RagModel, score_passages
 from rag.retrieval.encoders import Encoder
 from rag.retrieval.retriever import Retriever
 from rag.training.examples import Example, example_stream
 from rag.training.resume import load_state, save_state
 
+# Memory of a step is that of so many questions with their passages; their gradients add up to the batch's.
+_QUESTIONS_AT_ONCE = 4
 Progress = Callable[[Iterable[int]], Iterable[int]]
 
 
@@ -34,6 +38,15 @@ class TrainingStep(NamedTuple):
     gradient_norm: float
     distinct_top1: float | None  # different best passages / questions; near 0 means a collapsed retriever
     truncated: int  # passages that were cut to fit
+
+
+class BatchLoss(NamedTuple):
+    """The loss of some examples, and what monitors count."""
+
+    per_example: Float[Tensor, "batch"]  # nats
+    scored_tokens: int
+    top1: list[str]  # the best passage of each question
+    truncated: int
 
 
 @dataclass(frozen=True)
@@ -68,40 +81,54 @@ class Trainer:
         self.model.eval()
         return log
 
-    def batch_loss(self, batch: Sequence[Example]) -> tuple[LossOutput, GeneratorInputs, float | None]:
+    def batch_loss(self, batch: Sequence[Example]) -> BatchLoss:
         """The loss of some examples, with the retrieval it needs; differentiable."""
         targets = self.model.generator.targets([example.target for example in batch])
-        inputs, doc_scores, doc_mask, distinct = self._inputs(batch)
-        return self.model.loss(inputs, doc_scores, targets.ids, targets.mask, doc_mask), inputs, distinct
+        inputs, doc_scores, doc_mask, top1 = self._inputs(batch)
+        loss = self.model.loss(inputs, doc_scores, targets.ids, targets.mask, doc_mask)
+        return BatchLoss(loss.per_example, int(targets.mask.sum()), top1, inputs.truncated)
 
-    def _inputs(self, batch: Sequence[Example]) -> tuple[GeneratorInputs, Tensor, Tensor | None, float | None]:
+    def _inputs(self, batch: Sequence[Example]) -> tuple[GeneratorInputs, Tensor, Tensor | None, list[str]]:
         tokenizer = self.model.generator.tokenizer
         questions = [example.generator_question for example in batch]
         if self.encoder is None or self.retriever is None:
             scores = torch.zeros(len(batch), 1, device=self.model.generator.device)
-            return assemble_closed_book(questions, tokenizer, self.max_source_tokens), scores, None, None
+            return assemble_closed_book(questions, tokenizer, self.max_source_tokens), scores, None, []
         asked = self.encoder.tokenize_questions([example.question for example in batch])
         vectors = self.encoder.embed_questions(asked)
         found = self.retriever.search(vectors.detach().cpu().numpy(), self.config.n_docs)
         passages = torch.from_numpy(self.retriever.vectors(found.rows)).to(vectors.device)
         inputs = assemble(questions, found.pairs(), self.layout, tokenizer, self.max_source_tokens)
-        distinct = len({passages_[0].passage_id for passages_ in found.passages if passages_}) / len(batch)
-        return inputs, score_passages(vectors, passages), torch.from_numpy(found.mask).to(vectors.device), distinct
+        top1 = [best[0].passage_id for best in found.passages if best]
+        return inputs, score_passages(vectors, passages), torch.from_numpy(found.mask).to(vectors.device), top1
 
     def _step(self, step: int, batch: Sequence[Example], optimizer: torch.optim.Optimizer) -> TrainingStep:
         torch.manual_seed(self.seed * 1_000_003 + step)
         for group in optimizer.param_groups:
             group["lr"] = group["peak"] * self._schedule(step)
         optimizer.zero_grad(set_to_none=True)
-        loss, inputs, distinct = self.batch_loss(batch)
-        loss.per_example.mean().backward()  # type: ignore[no-untyped-call]  # torch leaves it untyped
+        losses = []
+        for start in range(0, len(batch), _QUESTIONS_AT_ONCE):
+            loss = self.batch_loss(batch[start : start + _QUESTIONS_AT_ONCE])
+            (loss.per_example.sum() / len(batch)).backward()  # type: ignore[no-untyped-call]  # torch leaves it untyped
+            losses.append(loss._replace(per_example=loss.per_example.detach()))
         trained = [parameter for group in optimizer.param_groups for parameter in group["params"]]
         norm = nn.utils.clip_grad_norm_(trained, self.config.max_grad_norm).item()
-        per_example = loss.per_example.mean().item()
-        if not (torch.isfinite(torch.tensor([norm, per_example])).all()):
-            raise TrainingError(f"step {step}: loss {per_example}, gradient norm {norm}; lower the learning rate")
+        total = sum(loss.per_example.sum().item() for loss in losses)
+        if not (math.isfinite(norm) and math.isfinite(total)):
+            raise TrainingError(
+                f"step {step}: loss {total / len(batch)}, gradient norm {norm}; lower the learning rate"
+            )
         optimizer.step()
-        return TrainingStep(step, per_example, loss.per_token.item(), norm, distinct, inputs.truncated)
+        top1 = [passage for loss in losses for passage in loss.top1]
+        return TrainingStep(
+            step=step,
+            loss_per_example=total / len(batch),
+            loss_per_token=total / sum(loss.scored_tokens for loss in losses),
+            gradient_norm=norm,
+            distinct_top1=len(set(top1)) / len(top1) if top1 else None,
+            truncated=sum(loss.truncated for loss in losses),
+        )
 
     def _schedule(self, step: int) -> float:
         """Linear warm-up, then linear decay to 0 after the last step."""

@@ -11,6 +11,7 @@ from rag.decoding.hypotheses import BeamOptions, Hypotheses
 from rag.errors import ConfigError
 from rag.modeling.generator import EncodedPassages, Generator
 from rag.modeling.marginalize import prior_logprobs
+from rag.modeling.tokenizer import pad_rows
 from tests.support import oracle
 from tests.support.tiny_models import VOCABULARY, random_passages, tiny_generator
 
@@ -50,12 +51,18 @@ def batch_of(generator: Generator, seeds: list[int], n_docs: int = 3) -> tuple[E
 
 def exact(generator: Generator, encoded: EncodedPassages, token_ids: tuple[int, ...]) -> list[list[float]]:
     """log p(y_t|x,z,y_<t) for each passage, by teacher forcing without any cache."""
-    ids = torch.tensor([token_ids] * len(encoded.hidden))
+    return exact_of_all(generator, encoded, [token_ids])[token_ids]
+
+
+def exact_of_all(
+    generator: Generator, encoded: EncodedPassages, hypotheses: list[tuple[int, ...]]
+) -> dict[tuple[int, ...], list[list[float]]]:
+    n_docs = len(encoded.hidden)
+    ids, mask = pad_rows(hypotheses, generator.pad_token_id)
     with torch.no_grad():
-        rows: list[list[float]] = generator.token_logprobs(
-            encoded, ids, torch.ones_like(ids, dtype=torch.bool)
-        ).tolist()
-    return rows
+        rows = generator.token_logprobs(encoded, ids.repeat(n_docs, 1), mask.repeat(n_docs, 1))
+    by_hypothesis = rows.view(n_docs, *ids.shape).transpose(0, 1).tolist()
+    return {one: [row[: len(one)] for row in passages] for one, passages in zip(hypotheses, by_hypothesis, strict=True)}
 
 
 def assert_same(ours: Hypotheses, theirs: Hypotheses) -> None:
@@ -85,7 +92,8 @@ def test_thorough_with_full_beams_finds_the_best_answer_of_all(small: Generator)
     size = small.config.vocab_size
     encoded, prior = question(small, seed=1, n_docs=2, vocabulary=size)
     space = oracle.all_hypotheses(size, small.eos_token_id, longest=3)
-    scored = {ids: oracle.sequence(exact(small, encoded, ids), prior[0].tolist(), [True] * len(ids)) for ids in space}
+    tokens = exact_of_all(small, encoded, space)
+    scored = {ids: oracle.sequence(tokens[ids], prior[0].tolist(), [True] * len(ids)) for ids in space}
     [found] = sequence_level.thorough(small, encoded, prior, BeamOptions(len(space), 3))
     assert len(found) == len(space)
     assert found[0].token_ids == max(space, key=scored.__getitem__)
@@ -97,10 +105,11 @@ def test_greedy_takes_the_most_likely_token_of_the_mixture(generator: Generator)
     [[found]] = token_level.beam(generator, encoded, prior, BeamOptions(1, 4))
     prefix: list[int] = []
     for token in found.token_ids:
-        candidates = []
-        for candidate in range(VOCABULARY):
-            last = [row[-1] for row in exact(generator, encoded, (*prefix, candidate))]
-            candidates.append(oracle.log_sum_exp([p + q for p, q in zip(prior[0].tolist(), last, strict=True)]))
+        every = [(*prefix, candidate) for candidate in range(VOCABULARY)]
+        candidates = [
+            oracle.log_sum_exp([p + row[-1] for p, row in zip(prior[0].tolist(), tokens, strict=True)])
+            for tokens in exact_of_all(generator, encoded, every).values()
+        ]
         forced = generator.first_token_ids[len(prefix) : len(prefix) + 1]
         assert token == (forced[0] if forced else candidates.index(max(candidates)))
         prefix.append(token)
