@@ -27,7 +27,10 @@ def load_seq2seq(path: Path, dtype: torch.dtype = torch.float32) -> Any:
     config = _read_config(path)
     state = _read_weights(path)
     attention.register()
-    model = AutoModelForSeq2SeqLM.from_config(config, attn_implementation=attention.SHARED_KEYS, dtype=torch.float32)
+    with torch.random.fork_rng(devices=[]):  # the weights it draws are thrown away; the caller's seed must not move
+        model = AutoModelForSeq2SeqLM.from_config(
+            config, attn_implementation=attention.SHARED_KEYS, dtype=torch.float32
+        )
     _untie_if_the_file_does(model, state)
     _load(model, state, path)
     return model.to(dtype).eval()

@@ -149,6 +149,24 @@ def test_bfloat16_weights_give_float32_logprobs(tmp_path) -> None:
     torch.testing.assert_close(*results, rtol=0.1, atol=0.5)
 
 
+def test_loading_leaves_the_random_state_alone(tmp_path) -> None:
+    write_model(hf_t5(), t5_tokenizer(), tmp_path)
+    torch.manual_seed(1)
+    expected = torch.rand(1)
+    torch.manual_seed(1)
+    Generator.load(tmp_path)
+    assert torch.rand(1) == expected
+
+
+def test_encoding_in_groups_of_like_length_equals_each_row_alone(generator: Generator) -> None:
+    ids, mask = random_ids(19, seed=6, length=12)
+    with torch.no_grad():
+        together = generator.encode(ids, mask).hidden
+        for row in range(19):
+            alone = generator.encode(ids[row : row + 1], mask[row : row + 1]).hidden
+            torch.testing.assert_close(together[row][mask[row]], alone[0][mask[row]], rtol=1e-4, atol=1e-5)
+
+
 def test_a_missing_folder_is_a_configuration_error(tmp_path) -> None:
     with pytest.raises(ConfigError, match=r"no generator at .*nowhere"):
         Generator.load(tmp_path / "nowhere")
