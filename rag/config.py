@@ -197,7 +197,9 @@ def read_study(path: Path, overrides: tuple[str, ...] = ()) -> StudyConfig:
     try:
         tree = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise ConfigError(f"cannot read the study {path}: {error.strerror}; give a study name or a TOML file") from error
+        raise ConfigError(
+            f"cannot read the study {path}: {error.strerror}; give a study name or a TOML file"
+        ) from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path} is not valid TOML: {error}") from error
     for override in overrides:

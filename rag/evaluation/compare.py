@@ -7,6 +7,9 @@ from rag.evaluation.score import QuestionScore
 from rag.evaluation.statistics import holm, mcnemar_exact, paired_bootstrap
 
 
+_RIGHT_OR_WRONG = frozenset({"exact_match", "label_accuracy"})
+
+
 class Comparison(NamedTuple):
     """Value of model a minus value of model b on the questions that both answered."""
 
@@ -36,7 +39,7 @@ def compare(
         return None
     a, b = ([values[question] for question in shared] for values in by_model)
     bootstrap = paired_bootstrap(a, b, seed)
-    if {*a, *b} <= {0.0, 1.0}:
+    if metric in _RIGHT_OR_WRONG:
         p_value, test = mcnemar_exact([one == 1 for one in a], [one == 1 for one in b]).p_value, "mcnemar exact"
     else:
         p_value, test = bootstrap.p_value, "paired bootstrap"

@@ -48,11 +48,16 @@ class Retriever:
         self._starts = np.cumsum([0, *(len(part) for part in vectors)])
 
     def search(self, question_vectors: Float[np.ndarray, "batch dim"], n_docs: int) -> Retrieved:
-        """The n_docs passages with the largest inner product, for every question."""
+        """The n_docs passages with the largest inner product, for every question.
+
+        Where the whole batch got fewer (a small corpus), n_docs is what the best served question got.
+        """
         found = self._index.search(question_vectors, n_docs)
         kept = [rows[mask].tolist() for rows, mask in zip(found.rows, found.mask, strict=True)]
         texts = iter(self._passages.rows([row for rows in kept for row in rows]))
-        return Retrieved(found.rows, found.scores, found.mask, [[next(texts) for _ in rows] for rows in kept])
+        width = max((len(rows) for rows in kept), default=0)
+        passages = [[next(texts) for _ in rows] for rows in kept]
+        return Retrieved(found.rows[:, :width], found.scores[:, :width], found.mask[:, :width], passages)
 
     def vectors(self, rows: Int[np.ndarray, "batch n_docs"]) -> Float[np.ndarray, "batch n_docs dim"]:
         """The exact passage vectors of ``rows``: what the doc_scores in training are inner products with."""

@@ -101,7 +101,9 @@ def write_tiny_study(folder: Path) -> Path:
         _write_lines(folder / f"qa-{split}.jsonl", questions)
         claims = [
             {"id": number, "claim": f"the king of {one} is {label}", "label": label, "evidence": []}
-            for number, (one, label) in enumerate((one, label) for one in countries for label in ("SUPPORTS", "REFUTES"))
+            for number, (one, label) in enumerate(
+                (one, label) for one in countries for label in ("SUPPORTS", "REFUTES")
+            )
         ]
         _write_lines(folder / f"fever-{split}.jsonl", claims)
     tenures = [

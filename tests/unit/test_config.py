@@ -1,0 +1,68 @@
+"""Study files: defaults of the paper, overrides, and errors that name the key and its neighbour."""
+
+from pathlib import Path
+
+import pytest
+
+from flows.study_run import STUDIES, find_study
+from rag.config import IndexConfig, TaskConfig, parse_study, read_study
+from rag.errors import ConfigError
+
+BASE = {"name": "x", "title": "t", "sources": {}, "corpora": {}, "tasks": {}, "models": {}}
+
+
+@pytest.mark.parametrize("path", sorted(STUDIES.glob("*.toml")), ids=lambda path: path.stem)
+def test_every_packaged_study_is_valid(path: Path) -> None:
+    assert read_study(path).name == path.stem
+
+
+@pytest.mark.parametrize(
+    ("tree", "message"),
+    [
+        ({**BASE, "sedd": 1}, "unknown key 'sedd'; did you mean 'seed'"),
+        ({**BASE, "index": {"ef_serch": 1}}, "unknown key 'index.ef_serch'; did you mean 'ef_search'"),
+        (
+            {**BASE, "models": {"m": {"family": "rag-token", "corpus": "c", "tasks": {"q": 1}, "stepz": 1}}},
+            "unknown key 'models.m.stepz'; did you mean 'steps'",
+        ),
+        ({**BASE, "seed": "seven"}, "seed = 'seven'"),
+        ({**BASE, "corpora": {"c": ["wiki"]}}, "corpora.c names 'wiki', which the study does not define"),
+        ({**BASE, "name": "../x"}, "name = '../x'"),
+        ({"name": "x"}, "is missing"),
+        ({**BASE, "generator": {"layout": "{text}"}}, "{question}"),
+        ({**BASE, "tasks": {"t": {"reader": "fever", "test": "x"}}}, "labels"),
+    ],
+)
+def test_a_wrong_key_is_named(tree: dict[str, object], message: str) -> None:
+    with pytest.raises(ConfigError) as error:
+        parse_study(tree)
+    assert message in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_overrides_reach_any_depth_and_keep_types() -> None:
+    study = read_study(STUDIES / "demo.toml", ("models.rag-token.steps=3", "seed=5", "title=Another title"))
+    assert (study.models["rag-token"].steps, study.seed, study.title) == (3, 5, "Another title")
+
+
+@pytest.mark.parametrize("override", ["seed", "=3", "seed.deep=1", "models.rag-token.setps=1"])
+def test_a_wrong_override_is_an_error(override: str) -> None:
+    with pytest.raises(ConfigError):
+        read_study(STUDIES / "demo.toml", (override,))
+
+
+def test_files_that_are_no_study(tmp_path: Path) -> None:
+    broken = tmp_path / "broken.toml"
+    broken.write_text("name = ", encoding="utf-8")
+    with pytest.raises(ConfigError, match="not valid TOML"):
+        read_study(broken)
+    with pytest.raises(ConfigError, match="cannot read the study"):
+        read_study(tmp_path / "absent.toml")
+    with pytest.raises(ConfigError, match="demo"):
+        find_study("dmeo")
+
+
+def test_defaults_are_the_papers() -> None:
+    assert TaskConfig(reader="open-qa", test="t").num_beams == 1  # greedy question answering
+    assert TaskConfig(reader="open-qa", test="t").sequence_decoding == "thorough"
+    assert (IndexConfig().kind, IndexConfig().ef_construction) == ("hnsw", 200)

@@ -1,0 +1,153 @@
+"""Training on a tiny model: it learns, it is deterministic, and it goes on where it was stopped."""
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from rag.config import ModelConfig, TaskConfig
+from rag.errors import CheckpointError, DataError, TrainingError
+from rag.records import Question
+from rag.training.checkpoint import ModelCard, load_checkpoint, save_checkpoint
+from rag.training.examples import Example, example_stream, task_examples
+from rag.training.loop import Trainer, TrainingStep
+from tests.support.tiny_encoders import encoder_config
+from tests.support.tiny_rag import tiny_rag
+
+EXAMPLES = {
+    "qa": [
+        Example("qa", "the capital of peru", "the capital of peru", "a"),
+        Example("qa", "the capital of france", "the capital of france", "b"),
+        Example("qa", "who is the king", "who is the king", "c"),
+    ]
+}
+
+
+def config(**options: object) -> ModelConfig:
+    defaults: dict[str, object] = {
+        "family": "rag-token", "corpus": "c", "tasks": {"qa": 1}, "n_docs": 2, "steps": 4, "batch_size": 3,
+        "learning_rate": 1e-2, "question_encoder_learning_rate": 1e-3, "checkpoint_every": 2,
+    }  # fmt: skip
+    return ModelConfig.model_validate({**defaults, **options})
+
+
+def trainer(folder: Path, settings: ModelConfig) -> Trainer:
+    rag = tiny_rag(folder, settings.family)
+    return Trainer(rag.model, settings, rag.layout, rag.max_source_tokens, 7, rag.encoder, rag.retriever)
+
+
+def weights(one: Trainer) -> dict[str, torch.Tensor]:
+    return {name: tensor.clone() for name, tensor in one.model.state_dict().items()}
+
+
+@pytest.mark.parametrize("family", ["rag-token", "rag-sequence", "closed-book"])
+def test_the_loss_falls(tmp_path: Path, family: str) -> None:
+    corpus = None if family == "closed-book" else "c"
+    log = trainer(tmp_path, config(family=family, corpus=corpus, steps=12, dropout=False)).train(EXAMPLES, tmp_path)
+    assert log[-1].loss_per_token < 0.7 * log[0].loss_per_token
+    assert [step.step for step in log] == list(range(12))
+
+
+def test_question_encoder_and_generator_move_and_nothing_frozen_does(tmp_path: Path) -> None:
+    one = trainer(tmp_path, config(frozen_encoder_layers=1))
+    before = weights(one)
+    one.train(EXAMPLES, tmp_path)
+    moved = {name for name, tensor in weights(one).items() if not torch.equal(tensor, before[name])}
+    assert any(name.startswith("question_encoder") for name in moved)
+    assert any("decoder" in name for name in moved)
+    assert not any("encoder.block.0." in name for name in moved if "question" not in name and "decoder" not in name)
+
+
+def test_a_stopped_training_ends_with_the_same_weights(tmp_path: Path) -> None:
+    straight = trainer(tmp_path / "a", config(steps=5))
+    log = straight.train(EXAMPLES, tmp_path / "a")
+
+    class Killed(Exception):
+        pass
+
+    def dying(steps: range) -> object:
+        for step in steps:
+            if step == 3:
+                raise Killed
+            yield step
+
+    stopped = trainer(tmp_path / "b", config(steps=5))
+    with pytest.raises(Killed):
+        stopped.train(EXAMPLES, tmp_path / "b", dying)  # type: ignore[arg-type]
+    again = trainer(tmp_path / "c", config(steps=5))
+    resumed_log = again.train(EXAMPLES, tmp_path / "b")
+    assert resumed_log == log
+    assert all(torch.equal(tensor, weights(straight)[name]) for name, tensor in weights(again).items())
+
+
+def test_the_batch_is_the_mean_of_its_examples(tmp_path: Path) -> None:
+    """Eight equal examples give the loss and gradient of one."""
+    steps = []
+    for size in (1, 8):
+        settings = config(batch_size=size, steps=1, dropout=False)
+        steps += trainer(tmp_path / str(size), settings).train({"qa": EXAMPLES["qa"][:1]}, tmp_path / str(size))
+    one, eight = steps
+    assert isinstance(one, TrainingStep)
+    assert eight.loss_per_example == pytest.approx(one.loss_per_example, rel=1e-5)
+    assert eight.gradient_norm == pytest.approx(one.gradient_norm, rel=1e-4)
+
+
+def test_a_constant_question_encoder_is_seen(tmp_path: Path) -> None:
+    """A collapsed retriever finds the same passage for every question."""
+    one = trainer(tmp_path, config(steps=1, batch_size=3))
+    assert one.encoder is not None
+    with torch.no_grad():
+        for parameter in one.encoder.module.parameters():
+            parameter.zero_()
+        one.encoder.module.encoder.layer[-1].output.LayerNorm.bias.fill_(1.0)  # type: ignore[union-attr, index]
+    assert one.train(EXAMPLES, tmp_path)[0].distinct_top1 == pytest.approx(1 / 3)
+
+
+def test_a_loss_that_is_not_finite_stops_the_training(tmp_path: Path) -> None:
+    one = trainer(tmp_path, config())
+    with torch.no_grad():
+        next(one.model.generator.parameters()).fill_(float("nan"))
+    with pytest.raises(TrainingError, match="step 0"):
+        one.train(EXAMPLES, tmp_path)
+
+
+def test_a_checkpoint_comes_back_with_equal_losses(tmp_path: Path) -> None:
+    one = trainer(tmp_path, config(steps=1))
+    one.train(EXAMPLES, tmp_path / "training")
+    card = ModelCard(
+        family="rag-token", n_docs=2, layout=one.layout, max_source_tokens=40, encoder=encoder_config(score_scale=5.0),
+        passage_fingerprint="f", trained_steps=1,
+    )  # fmt: skip
+    save_checkpoint(tmp_path / "model", one.model, one.encoder, card)
+    loaded = load_checkpoint(tmp_path / "model", "rag-token", "f")
+    again = Trainer(loaded.model, one.config, one.layout, 40, 7, loaded.encoder, one.retriever)
+    with torch.no_grad():
+        expected, found = (t.batch_loss(EXAMPLES["qa"]).per_example for t in (one, again))
+    torch.testing.assert_close(found, expected, atol=1e-5, rtol=0)
+    with pytest.raises(CheckpointError, match="rag-token model and was asked for as rag-sequence"):
+        load_checkpoint(tmp_path / "model", "rag-sequence")
+    with pytest.raises(CheckpointError, match="same context encoder"):
+        load_checkpoint(tmp_path / "model", "rag-token", "another")
+    with pytest.raises(CheckpointError, match="no model at"):
+        load_checkpoint(tmp_path / "nowhere", "rag-token")
+
+
+def test_targets_are_pairs_or_first_answers_and_labels_become_words() -> None:
+    two = Question("q", "open-qa", "who", ("a", "b"))
+    assert [one.target for one in task_examples("qa", TaskConfig(reader="open-qa", test="t"), [two])] == ["a", "b"]
+    first = TaskConfig(reader="open-qa", test="t", train_answers="first", prefix="p: ")
+    assert task_examples("qa", first, [two]) == [Example("qa", "who", "p: who", "a")]
+    fever = TaskConfig(reader="fever", test="t", labels={"SUPPORTS": "true"})
+    claim = Question("1", "fever", "x is y", ("SUPPORTS",))
+    assert task_examples("fever", fever, [claim])[0].target == "true"
+    with pytest.raises(DataError, match="REFUTES"):
+        task_examples("fever", fever, [claim._replace(answers=("REFUTES",))])
+
+
+def test_every_example_comes_once_an_epoch() -> None:
+    stream = example_stream(EXAMPLES, {"qa": 1.0}, seed=1)
+    epochs = [[next(stream).target for _ in range(3)] for _ in range(4)]
+    assert all(sorted(epoch) == ["a", "b", "c"] for epoch in epochs)
+    assert len({tuple(epoch) for epoch in epochs}) > 1
+    with pytest.raises(DataError, match="no training examples for fever"):
+        next(example_stream(EXAMPLES, {"fever": 1.0}, seed=1))
