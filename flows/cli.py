@@ -142,5 +142,8 @@ def _one_line_errors() -> Iterator[None]:
 
 def main() -> None:
     """The entry point of the command."""
+    from flows.orchestrator import quiet_environment
+
+    quiet_environment()  # before any command imports a library that reads it
     with _one_line_errors():
         app()

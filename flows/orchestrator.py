@@ -33,6 +33,9 @@ _QUIET = {
     "HF_HUB_DISABLE_PROGRESS_BARS": "1",
     "TRANSFORMERS_NO_ADVISORY_WARNINGS": "1",
     "TRANSFORMERS_VERBOSITY": "error",
+    # threads that wait for work sleep: spinning, the default, costs several times the work itself as soon as
+    # another process wants the same cores
+    "OMP_WAIT_POLICY": "passive",
 }
 _NO_LOG_LINES = {"PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL": "CRITICAL", "PREFECT_INTERNAL_LOGGING_LEVEL": "CRITICAL"}
 _EMBEDDED_CLIENT = {"PREFECT_LOGGING_TO_API_ENABLED": "false"}  # its database is gone with the last flow

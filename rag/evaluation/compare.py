@@ -6,7 +6,6 @@ from typing import NamedTuple
 from rag.evaluation.score import QuestionScore
 from rag.evaluation.statistics import holm, mcnemar_exact, paired_bootstrap
 
-
 _RIGHT_OR_WRONG = frozenset({"exact_match", "label_accuracy"})
 
 

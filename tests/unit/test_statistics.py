@@ -103,7 +103,7 @@ def test_empty_input_is_an_error() -> None:
         paired_bootstrap([], [], seed=0)
     with pytest.raises(DataError, match="at least one question"):
         jackknife_interval(0.5, np.array([]))
-    with pytest.raises(DataError, match="confidence 1.0"):
+    with pytest.raises(DataError, match=r"confidence 1\.0"):
         wilson_interval(1, 2, confidence=1.0)
 
 
