@@ -17,6 +17,7 @@ from rag.errors import DataError
 from rag.modeling.inputs import GeneratorInputs, assemble, assemble_closed_book
 from rag.modeling.marginalize import prior_logprobs
 from rag.modeling.models import RagModel
+from rag.parallel import on_threads
 from rag.records import Passage, Prediction, Question, RetrievedPassage
 from rag.retrieval.encoders import Encoder
 from rag.retrieval.retriever import Retriever
@@ -46,13 +47,17 @@ def answer_questions(
     A question that cannot be answered (too long for the generator, no passage found) gets a prediction with the
     reason in ``error`` and does not stop the others.
     """
-    for start in progress(range(0, len(questions), batch_size)):
-        batch = questions[start : start + batch_size]
-        try:
-            yield from _answer_batch(rag, task, batch)
-        except DataError:
-            for question in batch:
-                yield _answer_alone(rag, task, question)
+    batches = [questions[start : start + batch_size] for start in range(0, len(questions), batch_size)]
+    answered = on_threads(lambda batch: _answer_or_explain(rag, task, batch), batches, rag.model.generator.device)
+    for _, predictions in zip(progress(range(len(batches))), answered, strict=True):
+        yield from predictions
+
+
+def _answer_or_explain(rag: Rag, task: TaskConfig, batch: Sequence[Question]) -> list[Prediction]:
+    try:
+        return _answer_batch(rag, task, batch)
+    except DataError:
+        return [_answer_alone(rag, task, question) for question in batch]
 
 
 def _answer_alone(rag: Rag, task: TaskConfig, question: Question) -> Prediction:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
+from threading import Lock
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -149,6 +150,7 @@ class PassageTable:
         self._ends = list(accumulate(sizes))
         self._files = list(files)
         self._cache: OrderedDict[int, pa.Table] = OrderedDict()
+        self._reading = Lock()
 
     @classmethod
     def load(cls, paths: Sequence[Path]) -> "PassageTable":
@@ -205,13 +207,14 @@ class PassageTable:
         return bisect_right(self._ends, row)
 
     def _group(self, group: int) -> pa.Table:
-        if group not in self._cache:
-            file, number = self._groups[group]
-            self._cache[group] = file.read_row_group(number, columns=list(Passage._fields))
-            if len(self._cache) > _CACHED_ROW_GROUPS:
-                self._cache.popitem(last=False)
-        self._cache.move_to_end(group)
-        return self._cache[group]
+        with self._reading:
+            if group not in self._cache:
+                file, number = self._groups[group]
+                self._cache[group] = file.read_row_group(number, columns=list(Passage._fields))
+                if len(self._cache) > _CACHED_ROW_GROUPS:
+                    self._cache.popitem(last=False)
+            self._cache.move_to_end(group)
+            return self._cache[group]
 
 
 def _passages(table: pa.Table) -> Iterable[Passage]:

@@ -31,12 +31,8 @@ def office_sentences(world: World, tenure: Tenure) -> list[Sentence]:
     sentences = [say("office", tenure.position, _office_openings(role), words)]
     sentences.append(say("holder", tenure.position, _holder_options(role), words))
     duties = _realm_duties() if tenure.holder == "Elizabeth II" and country.name != "United Kingdom" else _duties(role)
-    first = say("duties", tenure.position, duties, words)
-    second = say(
-        "more duties", tenure.position, tuple(d for d in duties if d.format_map(words) != first.wikitext), words
-    )
     others = [position for position in world.positions[country.name] if position != tenure.position]
-    sentences += [first, second]
+    sentences.append(say("duties", tenure.position, duties, words))
     if len(others) == 1:
         other = (
             "The other leading office of the country is that of [[{other}]].",

@@ -29,10 +29,10 @@ _UNANSWERABLE: Mapping[Split, int] = {"train": 10, "dev": 2, "test": 5}
 _OPEN_QA: Mapping[Split, Mapping[str, int]] = {
     "train": {"office": 999, "capital": 100, "currency": 85, "language": 55, "continent": 25},
     "dev": {"office": 26, "capital": 12, "currency": 10, "language": 8, "continent": 4},
-    "test": {"office": 60, "capital": 30, "currency": 28, "language": 20, "continent": 12},
+    "test": {"office": 40, "capital": 20, "currency": 18, "language": 13, "continent": 9},
 }
-_MSMARCO: Mapping[Split, int] = {"train": 140, "dev": 18, "test": 45}
-_JEOPARDY: Mapping[Split, int] = {"train": 100, "dev": 20, "test": 45}
+_MSMARCO: Mapping[Split, int] = {"train": 140, "dev": 18, "test": 30}
+_JEOPARDY: Mapping[Split, int] = {"train": 100, "dev": 20, "test": 24}
 _QUERY_TYPES = {
     "currency": "ENTITY", "capital": "LOCATION", "language": "ENTITY", "population": "NUMERIC", "borders": "LOCATION",
 }  # fmt: skip

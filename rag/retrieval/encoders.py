@@ -9,6 +9,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -19,8 +20,9 @@ from torch.nn import functional
 
 from rag.config import EncoderConfig
 from rag.errors import CheckpointError, ConfigError, DataError
+from rag.parallel import on_threads
 
-_BATCH_TOKENS = 4096  # padded tokens a batch; only speed and memory depend on it
+_BATCH_TOKENS = 2048  # padded tokens a batch; only speed and memory depend on it
 _TOKENIZE_ROWS = 4096  # rows tokenized at a time, so that token ids of a large corpus never lie in memory at once
 _POOLER_IS_OPTIONAL = {"bert", "mpnet", "roberta", "xlm-roberta"}
 _DPR_CLASSES = {"DPRQuestionEncoder", "DPRContextEncoder"}
@@ -39,6 +41,7 @@ class Encoder:
         self.module = module
         self.config = config
         self._tokenizer = tokenizer
+        self._tokenizing = Lock()
         self._is_dpr = type(module).__name__ in _DPR_CLASSES
         self._tokenizer_hash = _tokenizer_hash(tokenizer)
         self.dim = _dimension(module)
@@ -130,7 +133,8 @@ class Encoder:
             return []
         # Asked for by the model's need: not every tokenizer class gives token types on its own, and DPR reads pairs.
         types = getattr(self.module.config, "type_vocab_size", 0) > 1
-        encoding = self._tokenizer(**texts, truncation=True, max_length=max_tokens, return_token_type_ids=types)
+        with self._tokenizing:  # the tokenizer keeps the length of the last call: two threads would quarrel over it
+            encoding = self._tokenizer(**texts, truncation=True, max_length=max_tokens, return_token_type_ids=types)
         return [dict(zip(encoding, row, strict=True)) for row in zip(*encoding.values(), strict=True)]
 
     def _pad(self, rows: list[dict[str, list[int]]]) -> dict[str, Tensor]:
@@ -162,14 +166,21 @@ class Encoder:
         progress: Callable[[Batches], Batches],
     ) -> Float[np.ndarray, "rows dim"]:
         vectors = np.empty((count, self.dim), np.float32)
-        with _inference(self.module):
+        with _evaluating(self.module):
             for start in range(0, count, _TOKENIZE_ROWS):
-                stop = min(start + _TOKENIZE_ROWS, count)
-                rows = tokenize(pick(range(start, stop)))
-                for batch in progress(_batches([len(row["input_ids"]) for row in rows])):
-                    embedded = self._embed(self._pad([rows[row] for row in batch]))
-                    vectors[[start + row for row in batch]] = embedded.float().cpu().numpy()
+                rows = tokenize(pick(range(start, min(start + _TOKENIZE_ROWS, count))))
+                batches = _batches([len(row["input_ids"]) for row in rows])
+                embedded = on_threads(
+                    self._embed_rows, [[rows[row] for row in batch] for batch in batches], self._device
+                )
+                for batch, found in zip(progress(batches), embedded, strict=True):
+                    vectors[[start + row for row in batch]] = found
         return vectors
+
+    @torch.inference_mode()
+    def _embed_rows(self, rows: list[dict[str, list[int]]]) -> Float[np.ndarray, "rows dim"]:
+        embedded: np.ndarray = self._embed(self._pad(rows)).float().cpu().numpy()
+        return embedded
 
 
 def _batches(lengths: Sequence[int]) -> list[list[int]]:
@@ -189,12 +200,11 @@ def _batches(lengths: Sequence[int]) -> list[list[int]]:
 
 
 @contextmanager
-def _inference(module: nn.Module) -> Iterator[None]:
+def _evaluating(module: nn.Module) -> Iterator[None]:
     was_training = module.training
     module.eval()
     try:
-        with torch.inference_mode():
-            yield
+        yield
     finally:
         module.train(was_training)
 

@@ -20,7 +20,7 @@ from jaxtyping import Float, Int, Shaped
 from rag.errors import DataError, ResourceError
 from rag.retrieval.encoders import Encoder
 
-SHARD_ROWS = 512
+SHARD_ROWS = 256
 _COPY_ROWS = 65_536
 Shards = Iterable[range]
 
@@ -104,7 +104,7 @@ def encode_source(
     reuse: Sequence[VectorFile] = (),
     progress: Callable[[Shards], Shards] = iter,
 ) -> VectorReport:
-    """Write the vectors of ``passages`` into folder ``out``; ``progress`` sees shards of at most 512 rows go by.
+    """Write the vectors of ``passages`` into folder ``out``; ``progress`` sees shards of at most 256 rows go by.
 
     Texts that ``reuse`` holds for the same encoder are copied (equal to a new encoding within 1e-5), equal texts are
     encoded once, and shards that a killed call left in ``out`` are kept. A finished folder of the same passages and

@@ -5,7 +5,7 @@ the seed and the number of the step, so a training that was killed goes on to th
 """
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -19,6 +19,7 @@ from rag.config import ModelConfig
 from rag.errors import TrainingError
 from rag.modeling.inputs import GeneratorInputs, assemble, assemble_closed_book
 from rag.modeling.models import RagModel, score_passages
+from rag.parallel import on_threads
 from rag.retrieval.encoders import Encoder
 from rag.retrieval.retriever import Retriever
 from rag.training.examples import Example, example_stream
@@ -26,6 +27,7 @@ from rag.training.resume import load_state, save_state
 
 # Memory of a step is that of so many questions with their passages; their gradients add up to the batch's.
 _QUESTIONS_AT_ONCE = 4
+_Gradients = tuple[Tensor | None, ...]
 Progress = Callable[[Iterable[int]], Iterable[int]]
 
 
@@ -107,12 +109,11 @@ class Trainer:
         for group in optimizer.param_groups:
             group["lr"] = group["peak"] * self._schedule(step)
         optimizer.zero_grad(set_to_none=True)
-        losses = []
-        for start in range(0, len(batch), _QUESTIONS_AT_ONCE):
-            loss = self.batch_loss(batch[start : start + _QUESTIONS_AT_ONCE])
-            (loss.per_example.sum() / len(batch)).backward()  # type: ignore[no-untyped-call]  # torch leaves it untyped
-            losses.append(loss._replace(per_example=loss.per_example.detach()))
         trained = [parameter for group in optimizer.param_groups for parameter in group["params"]]
+        losses = []
+        for loss, gradients in self._parts(batch, trained):
+            losses.append(loss)
+            _accumulate(trained, gradients)
         norm = nn.utils.clip_grad_norm_(trained, self.config.max_grad_norm).item()
         total = sum(loss.per_example.sum().item() for loss in losses)
         if not (math.isfinite(norm) and math.isfinite(total)):
@@ -130,6 +131,20 @@ class Trainer:
             truncated=sum(loss.truncated for loss in losses),
         )
 
+    def _parts(self, batch: Sequence[Example], trained: list[nn.Parameter]) -> Iterator[tuple[BatchLoss, _Gradients]]:
+        """Loss and gradients of a few questions at a time, in their order, whichever thread is done first."""
+
+        def compute(part: Sequence[Example]) -> tuple[BatchLoss, _Gradients]:
+            loss = self.batch_loss(part)
+            mean = loss.per_example.sum() / len(batch)
+            gradients = torch.autograd.grad(mean, trained, allow_unused=True)
+            return loss._replace(per_example=loss.per_example.detach()), gradients
+
+        parts = [batch[start : start + _QUESTIONS_AT_ONCE] for start in range(0, len(batch), _QUESTIONS_AT_ONCE)]
+        if self.config.dropout:  # drawn at random, so in one order
+            return map(compute, parts)
+        return on_threads(compute, parts, self.model.generator.device)
+
     def _schedule(self, step: int) -> float:
         """Linear warm-up, then linear decay to 0 after the last step."""
         if step < self.config.warmup_steps:
@@ -143,6 +158,12 @@ class Trainer:
             rate = self.config.question_encoder_learning_rate
             groups.append({"params": _trainable(self.encoder.module), "peak": rate})
         return torch.optim.AdamW(groups, weight_decay=0.0)
+
+
+def _accumulate(parameters: list[nn.Parameter], gradients: _Gradients) -> None:
+    for parameter, gradient in zip(parameters, gradients, strict=True):
+        if gradient is not None:
+            parameter.grad = gradient if parameter.grad is None else parameter.grad.add_(gradient)
 
 
 def _trainable(module: nn.Module) -> list[nn.Parameter]:
