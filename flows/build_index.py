@@ -7,30 +7,25 @@ from prefect import flow
 
 from data_checks.errors import CheckFailed
 from flows.artifacts import Artifact, BuildResult
-from flows.corpora import Corpus, encoder_identity, open_context_encoder, open_question_encoder
+from flows.corpora import encoder_identity, find_questions, open_context_encoder, open_question_encoder
 from flows.recording import record_dataset, record_recall
 from flows.study_run import StudyRun, study_run
+from flows.tasks import run_name
 from rag.config import IndexConfig
 
 _RECALL_AT = (1, 5, 10, 20)
 
 
-@flow(name="build-index", flow_run_name="build index: {study} {corpus}", validate_parameters=False)
-def build_index(
-    study: str,
-    corpus: str,
-    passages: Mapping[str, Artifact],
-    questions: Mapping[str, Artifact],
-    overrides: tuple[str, ...] = (),
-) -> Corpus:
+@flow(name="build-index", flow_run_name=run_name("build index: {study} {corpus}"))
+def build_index(study: str, corpus: str, overrides: tuple[str, ...] = ()) -> None:
     """Encode the corpus's sources, index them, and stop where the index finds too little of the exact result."""
     with study_run(study, overrides) as run:
-        sources = tuple(passages[source] for source in run.study.corpora[corpus])
+        sources = tuple(run.result("passages", source) for source in run.study.corpora[corpus])
         vectors = tuple(encode_passages(run, source) for source in sources)
         index = index_vectors(run, corpus, sources, vectors, run.study.index)
         exact = index_vectors(run, corpus, sources, vectors, run.study.index.model_copy(update={"kind": "flat"}))
+        questions = find_questions(run, run.study.tasks)
         measure_recall(run, corpus, {"index": index, "exact": exact}, vectors, questions)
-        return Corpus(corpus, sources, vectors, index)
 
 
 def encode_passages(run: StudyRun, passages: Artifact) -> Artifact:

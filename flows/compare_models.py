@@ -7,16 +7,19 @@ from pathlib import Path
 from prefect import flow
 
 from flows.artifacts import Artifact, BuildResult
-from flows.recording import record_comparisons
-from flows.study_run import study_run
+from flows.recording import record_comparisons, record_expected
+from flows.study_run import StudyRun, study_run
+from flows.tasks import run_name
 
 
-@flow(name="compare-models", flow_run_name="compare models: {study}", validate_parameters=False)
-def compare_models(
-    study: str, metrics: Mapping[str, Mapping[str, Artifact]], overrides: tuple[str, ...] = ()
-) -> Artifact:
-    """Every pair of models on every task that both were tested on; ``metrics`` is by model and task."""
+@flow(name="compare-models", flow_run_name=run_name("compare models: {study}"))
+def compare_models(study: str, overrides: tuple[str, ...] = ()) -> None:
+    """Every pair of models on every task that both were tested on, and the study's expectations."""
     with study_run(study, overrides) as run:
+        metrics = {
+            model: {task: run.result("metrics", f"{model}.{task}") for task in config.tasks}
+            for model, config in run.study.models.items()
+        }
 
         def build(folder: Path) -> BuildResult:  # noqa: ARG001  (its result is all in the manifest)
             from rag.evaluation.compare import adjusted, compare
@@ -49,4 +52,20 @@ def compare_models(
             },
         )
         record_comparisons(run, compared.facts["comparisons"])
-        return compared
+        record_expected(run, [_expectation(run, cell, metrics) for cell in run.study.expected])
+
+
+def _expectation(run: StudyRun, cell: str, metrics: Mapping[str, Mapping[str, Artifact]]) -> dict[str, object]:
+    """One cell ("model/task/metric") of the study's expectations beside what was measured."""
+    from rag.evaluation.compare import verdict
+
+    expected = run.study.expected[cell]
+    row: dict[str, object] = {"cell": cell, **expected.model_dump(), "measured": None, "verdict": "missing"}
+    model, _, rest = cell.partition("/")
+    task, _, name = rest.partition("/")
+    found = metrics[model][task].facts["metrics"] if task in metrics.get(model, {}) else []
+    for metric in found:
+        if metric["name"] == name:
+            judged = verdict(metric["low"], metric["value"], metric["high"], expected)
+            row |= {"measured": metric["value"], "verdict": judged}
+    return row

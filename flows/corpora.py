@@ -4,6 +4,7 @@
 results are all there loads no model.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -33,6 +34,28 @@ class Corpus:
         """The artifacts by role, for the lineage of whatever is made with this corpus."""
         sources = {f"passages:{part.name}": part for part in self.passages}
         return {**sources, **{f"vectors:{part.name}": part for part in self.vectors}, f"index:{self.name}": self.index}
+
+
+def find_corpus(run: StudyRun, name: str) -> Corpus:
+    """A corpus of the study with what its stages made; raises ConfigError where they have not run."""
+    sources = run.study.corpora[name]
+    return Corpus(
+        name,
+        tuple(run.result("passages", source) for source in sources),
+        tuple(run.result("vectors", source) for source in sources),
+        run.result("index", f"{name}-{run.study.index.kind}"),
+    )
+
+
+def own_corpus(run: StudyRun, model: str) -> Corpus | None:
+    """The corpus that a model is trained and tested with; None for a closed-book one."""
+    name = run.study.models[model].corpus
+    return find_corpus(run, name) if name else None
+
+
+def find_questions(run: StudyRun, tasks: Iterable[str]) -> dict[str, Artifact]:
+    """The questions of some tasks, by name."""
+    return {task: run.result("questions", task) for task in tasks}
 
 
 def open_passages(corpus: Corpus) -> "PassageTable":

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 from prefect import flow
 
 from flows.artifacts import Artifact, BuildResult
-from flows.corpora import Corpus, open_rag
+from flows.corpora import Corpus, open_rag, own_corpus
 from flows.recording import record_evaluation
 from flows.study_run import StudyRun, study_run
+from flows.tasks import run_name
 from rag.config import TaskConfig
 
 if TYPE_CHECKING:
@@ -19,25 +20,18 @@ if TYPE_CHECKING:
 _OF_DECODING = {"prefix", "labels", "num_beams", "max_new_tokens", "sequence_decoding"}
 
 
-@flow(name="evaluate-model", flow_run_name="evaluate model: {study} {model}", validate_parameters=False)
-def evaluate_model(
-    study: str,
-    model: str,
-    checkpoint: Artifact,
-    corpus: Corpus | None,
-    questions: Mapping[str, Artifact],
-    overrides: tuple[str, ...] = (),
-) -> dict[str, Artifact]:
-    """The metrics of the model on every task it was trained on, by task."""
+@flow(name="evaluate-model", flow_run_name=run_name("evaluate model: {study} {model}"))
+def evaluate_model(study: str, model: str, overrides: tuple[str, ...] = ()) -> None:
+    """Predictions and metrics of the model on every task it was trained on."""
     with study_run(study, overrides) as run:
-        tasks = list(run.study.models[model].tasks)
-        return {task: evaluate_task(run, model, task, checkpoint, corpus, questions[task]) for task in tasks}
+        corpus = own_corpus(run, model)
+        for task in run.study.models[model].tasks:
+            evaluate_task(run, model, task, corpus)
 
 
-def evaluate_task(
-    run: StudyRun, model: str, task: str, checkpoint: Artifact, corpus: Corpus | None, questions: Artifact
-) -> Artifact:
+def evaluate_task(run: StudyRun, model: str, task: str, corpus: Corpus | None) -> None:
     """Predict, score, record."""
+    questions = run.result("questions", task)
 
     def test_questions() -> "list[Question]":
         from rag.tasks.table import read_questions
@@ -45,25 +39,23 @@ def evaluate_task(
         return read_questions(questions.file("questions.parquet"), "test")
 
     name, parents = f"{model}.{task}", {"questions": questions}
-    predictions = predict(run, name, model, checkpoint, corpus, run.study.tasks[task], test_questions, parents)
+    predictions = predict(run, name, model, corpus, run.study.tasks[task], test_questions, parents)
     metrics = score(run, name, task, questions, predictions)
     names = {"model": model, "task": task, "corpus": corpus.name if corpus else ""}
     record_evaluation(run, names, predictions, metrics)
-    return metrics
 
 
 def predict(
     run: StudyRun,
     name: str,
     model: str,
-    checkpoint: Artifact,
     corpus: Corpus | None,
     task: TaskConfig,
     questions: "Callable[[], Sequence[Question]]",
     parents: Mapping[str, Artifact],
 ) -> Artifact:
     """One stage: the predictions of a model, with the passages behind each."""
-    config = run.study.models[model]
+    config, checkpoint = run.study.models[model], run.result("model", model)
 
     def build(folder: Path) -> BuildResult:
         from rag.pipeline import answer_questions

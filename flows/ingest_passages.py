@@ -8,17 +8,17 @@ from flows.artifacts import Artifact, BuildResult
 from flows.checks import check_stage
 from flows.recording import record_dataset, record_rejects
 from flows.study_run import StudyRun, study_run
+from flows.tasks import run_name
 
 
-@flow(name="ingest-passages", flow_run_name="ingest passages: {study} {source}", validate_parameters=False)
-def ingest_passages(study: str, source: str, overrides: tuple[str, ...] = ()) -> Artifact:
+@flow(name="ingest-passages", flow_run_name=run_name("ingest passages: {study} {source}"))
+def ingest_passages(study: str, source: str, overrides: tuple[str, ...] = ()) -> None:
     """Read the source's dump, cut it into passages, and check them; the study stops where a check fails."""
     with study_run(study, overrides) as run:
         passages = extract_passages(run, source)
         record_dataset(run, "passages", passages)
         record_rejects(run, passages)
         check_passages(run, source, passages)
-        return passages
 
 
 def extract_passages(run: StudyRun, source: str) -> Artifact:

@@ -5,9 +5,10 @@ from pathlib import Path
 from prefect import flow
 
 from flows.study_run import StudyRun, study_run
+from flows.tasks import run_name
 
 
-@flow(name="publish-report", flow_run_name="publish report: {study}", validate_parameters=False)
+@flow(name="publish-report", flow_run_name=run_name("publish report: {study}"))
 def publish_report(study: str, overrides: tuple[str, ...] = ()) -> Path:
     """Publish the database, its Parquet copy and the report; returns the report's path."""
     from reports.render import render_html

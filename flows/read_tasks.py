@@ -8,26 +8,22 @@ from flows.artifacts import Artifact, BuildResult
 from flows.checks import check_stage
 from flows.recording import record_dataset, record_questions, record_rejects
 from flows.study_run import StudyRun, study_run
+from flows.tasks import run_name
 from rag.records import Split
 
 SPLITS: tuple[Split, ...] = ("train", "dev", "test")
 
 
-@flow(name="read-tasks", flow_run_name="read tasks: {study}", validate_parameters=False)
-def read_tasks(study: str, overrides: tuple[str, ...] = ()) -> dict[str, Artifact]:
-    """The questions of every task of the study, by name."""
+@flow(name="read-tasks", flow_run_name=run_name("read tasks: {study}"))
+def read_tasks(study: str, overrides: tuple[str, ...] = ()) -> None:
+    """The questions of every task of the study, recorded and checked."""
     with study_run(study, overrides) as run:
-        return {task: read_task(run, task) for task in run.study.tasks}
-
-
-def read_task(run: StudyRun, task: str) -> Artifact:
-    """One task: read, record, check."""
-    questions = extract_questions(run, task)
-    record_dataset(run, "questions", questions)
-    record_rejects(run, questions)
-    record_questions(run, task, questions)
-    check_questions(run, task, questions)
-    return questions
+        for task in run.study.tasks:
+            questions = extract_questions(run, task)
+            record_dataset(run, "questions", questions)
+            record_rejects(run, questions)
+            record_questions(run, task, questions)
+            check_questions(run, task, questions)
 
 
 def extract_questions(run: StudyRun, task: str) -> Artifact:

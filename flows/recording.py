@@ -103,6 +103,12 @@ def record_comparisons(run: StudyRun, comparisons: Sequence[Mapping[str, Any]]) 
         session.replace("comparisons", {"run_id": run.run_id}, comparisons)
 
 
+def record_expected(run: StudyRun, rows: Sequence[Mapping[str, Any]]) -> None:
+    """What the study says that cells should hold, and what they do."""
+    with run.results.write() as session:
+        session.replace("expected", {"run_id": run.run_id}, rows)
+
+
 def record_swap(run: StudyRun, model: str, answers: Sequence[Mapping[str, Any]]) -> None:
     """Every office, index and set of answers of the index swap."""
     with run.results.write() as session:

@@ -5,7 +5,6 @@ from typing import NamedTuple
 
 from prefect import flow
 
-from flows.artifacts import Artifact
 from flows.build_index import build_index
 from flows.compare_models import compare_models
 from flows.evaluate_model import evaluate_model
@@ -14,6 +13,7 @@ from flows.publish_report import publish_report
 from flows.read_tasks import read_tasks
 from flows.study_run import StudyRun, mark, study_run
 from flows.swap_index import swap_index
+from flows.tasks import run_name
 from flows.train_model import train_model
 
 
@@ -26,22 +26,20 @@ class StudyResult(NamedTuple):
     found: int
 
 
-@flow(name="run-study", flow_run_name="run study: {study}", validate_parameters=False)
+@flow(name="run-study", flow_run_name=run_name("run study: {study}"))
 def run_study(study: str, overrides: tuple[str, ...] = ()) -> StudyResult:
     """Run all of a study; what is there already is not computed again."""
     with study_run(study, overrides) as run:
-        passages = {source: ingest_passages(study, source, overrides) for source in _used_sources(run)}
-        questions = read_tasks(study, overrides)
-        corpora = {corpus: build_index(study, corpus, passages, questions, overrides) for corpus in run.study.corpora}
-        checkpoints: dict[str, Artifact] = {}
-        metrics = {}
-        for model, config in run.study.models.items():
-            corpus = corpora[config.corpus] if config.corpus else None
-            checkpoints[model] = train_model(study, model, corpus, questions, checkpoints, overrides)
-            metrics[model] = evaluate_model(study, model, checkpoints[model], corpus, questions, overrides)
-        compare_models(study, metrics, overrides)
-        if run.study.swap:
-            swap_index(study, checkpoints[run.study.swap.model], corpora, overrides)
+        for source in _used_sources(run):
+            ingest_passages(study, source, overrides)
+        read_tasks(study, overrides)
+        for corpus in run.study.corpora:
+            build_index(study, corpus, overrides)
+        for model in run.study.models:
+            train_model(study, model, overrides)
+            evaluate_model(study, model, overrides)
+        compare_models(study, overrides)
+        swap_index(study, overrides)
         mark(run, "complete")
         report = publish_report(study, overrides)
         return StudyResult(run.run_id, report, run.computed, run.found)

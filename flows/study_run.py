@@ -78,6 +78,7 @@ class StudyRun:
     started: datetime = field(default_factory=now)
     watched: bool = field(default_factory=WATCHED.get)
     _prefect_progress: ProgressCallable | None = None
+    _made: dict[tuple[str, str], Artifact] = field(default_factory=dict)
 
     @cached_property
     def run_id(self) -> str:
@@ -117,11 +118,24 @@ class StudyRun:
         with self.terminal.stage(stage, name) as line:
             outcome: Outcome = build_stage(stage, name, work)
             line.finish(outcome)
+        self._made[stage, name] = outcome.artifact
         self.found += outcome.cache_hit
         self.computed += not outcome.cache_hit
         with self.results.write() as session:
             self._record(session, outcome, started)
         return outcome.artifact
+
+    def result(self, stage: str, name: str) -> Artifact:
+        """What a stage made in this run, or, where the flow is called alone, the newest of its name.
+
+        Raises ConfigError where there is none.
+        """
+        if (stage, name) in self._made:
+            return self._made[stage, name]
+        found = [one for one in self.artifacts.artifacts() if (one.stage, one.name) == (stage, name)]
+        if not found:
+            raise ConfigError(f"{self.study.name} has no {stage} {name} yet; run openbook run {self.reference} first")
+        return max(found, key=lambda artifact: artifact.manifest.created_at)
 
     def _record(self, session: Session, outcome: Outcome, started: datetime) -> None:
         artifact, counts = outcome.artifact, outcome.artifact.counts

@@ -7,30 +7,28 @@ from typing import TYPE_CHECKING
 from prefect import flow
 
 from flows.artifacts import Artifact, BuildResult
-from flows.corpora import Corpus, open_generator, open_passages
+from flows.corpora import Corpus, find_corpus, open_generator, open_passages
 from flows.evaluate_model import predict
 from flows.recording import record_swap
 from flows.study_run import StudyRun, study_run
+from flows.tasks import run_name
 from rag.config import SwapConfig, TaskConfig
 
 if TYPE_CHECKING:
     from rag.evaluation.swap import SwapQuestion
 
 
-@flow(name="swap-index", flow_run_name="swap index: {study}", validate_parameters=False)
-def swap_index(
-    study: str, checkpoint: Artifact, corpora: Mapping[str, Corpus], overrides: tuple[str, ...] = ()
-) -> Artifact | None:
-    """Ask who holds each office that changed hands, with either index; None where the study has no swap."""
+@flow(name="swap-index", flow_run_name=run_name("swap index: {study}"))
+def swap_index(study: str, overrides: tuple[str, ...] = ()) -> None:
+    """Ask who holds each office that changed hands, with either index; nothing where the study has no swap."""
     with study_run(study, overrides) as run:
-        if run.study.swap is None:
-            return None
         config = run.study.swap
-        asked = {name: corpora[name] for name in (config.before_corpus, config.after_corpus)}
-        predictions = {name: ask(run, config, checkpoint, corpus) for name, corpus in asked.items()}
-        scored = score_answers(run, config, checkpoint, asked, predictions)
+        if config is None:
+            return
+        asked = {name: find_corpus(run, name) for name in (config.before_corpus, config.after_corpus)}
+        predictions = {name: ask(run, config, corpus) for name, corpus in asked.items()}
+        scored = score_answers(run, config, asked, predictions)
         record_swap(run, config.model, scored.facts["answers"])
-        return scored
 
 
 def _questions(run: StudyRun, config: SwapConfig) -> "list[SwapQuestion]":
@@ -44,7 +42,7 @@ def _identity(run: StudyRun, config: SwapConfig) -> dict[str, object]:
     return {"facts": run.file_identity(config.facts), "template": config.template, **dates}
 
 
-def ask(run: StudyRun, config: SwapConfig, checkpoint: Artifact, corpus: Corpus) -> Artifact:
+def ask(run: StudyRun, config: SwapConfig, corpus: Corpus) -> Artifact:
     """The model's answers with one index; greedy, as in question answering."""
     task = _answering(run, config)
     questions = run.stage(
@@ -59,7 +57,7 @@ def ask(run: StudyRun, config: SwapConfig, checkpoint: Artifact, corpus: Corpus)
     def asked() -> Sequence[object]:
         return [one.question for one in _questions(run, config)]
 
-    return predict(run, name, config.model, checkpoint, corpus, task, asked, {"questions": questions})  # type: ignore[arg-type]
+    return predict(run, name, config.model, corpus, task, asked, {"questions": questions})  # type: ignore[arg-type]
 
 
 def _answering(run: StudyRun, config: SwapConfig) -> TaskConfig:
@@ -79,11 +77,11 @@ def _write_questions(run: StudyRun, config: SwapConfig, folder: Path) -> BuildRe
 def score_answers(
     run: StudyRun,
     config: SwapConfig,
-    checkpoint: Artifact,
     corpora: Mapping[str, Corpus],
     predictions: Mapping[str, Artifact],
 ) -> Artifact:
     """One stage: each answer against the holders of both dates, and what neither index nor generator can give."""
+    checkpoint = run.result("model", config.model)
 
     def build(folder: Path) -> BuildResult:  # noqa: ARG001  (its result is all in the manifest)
         from rag.evaluation.retrieval import answer_coverage

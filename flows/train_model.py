@@ -1,54 +1,40 @@
 """Fine-tune one model of a study on input-output pairs."""
 
-from collections.abc import Mapping
 from pathlib import Path
 
 from prefect import flow
 
 from flows.artifacts import Artifact, BuildResult
 from flows.corpora import (
-    Corpus,
     base_generator,
     encoder_identity,
+    find_questions,
     open_generator,
     open_question_encoder,
     open_retriever,
+    own_corpus,
     passage_fingerprint,
 )
 from flows.recording import record_training
 from flows.study_run import StudyRun, study_run
+from flows.tasks import run_name
 
 # Knobs that cannot change the weights: how often half-done work is kept, and what is used at test time only.
 _NOT_OF_TRAINING = {"checkpoint_every", "test_n_docs"}
 
 
-@flow(name="train-model", flow_run_name="train model: {study} {model}", validate_parameters=False)
-def train_model(
-    study: str,
-    model: str,
-    corpus: Corpus | None,
-    questions: Mapping[str, Artifact],
-    trained: Mapping[str, Artifact],
-    overrides: tuple[str, ...] = (),
-) -> Artifact:
-    """The trained model; ``trained`` has the models that were trained before it, for ``init_from``."""
+@flow(name="train-model", flow_run_name=run_name("train model: {study} {model}"))
+def train_model(study: str, model: str, overrides: tuple[str, ...] = ()) -> None:
+    """Train the model with its corpus and tasks, from the pretrained models or from another one of the study."""
     with study_run(study, overrides) as run:
-        checkpoint = fit(run, model, corpus, questions, trained)
-        record_training(run, model, checkpoint)
-        return checkpoint
+        record_training(run, model, fit(run, model))
 
 
-def fit(
-    run: StudyRun,
-    name: str,
-    corpus: Corpus | None,
-    questions: Mapping[str, Artifact],
-    trained: Mapping[str, Artifact],
-) -> Artifact:
+def fit(run: StudyRun, name: str) -> Artifact:
     """One stage: load, train, save."""
-    config = run.study.models[name]
-    start = trained[config.init_from] if config.init_from else base_generator(run)
-    asked = {task: questions[task] for task in config.tasks}
+    config, corpus = run.study.models[name], own_corpus(run, name)
+    start = run.result("model", config.init_from) if config.init_from else base_generator(run)
+    asked = find_questions(run, config.tasks)
 
     def build(folder: Path) -> BuildResult:
         from rag.modeling.models import RagModel

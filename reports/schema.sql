@@ -410,7 +410,7 @@ COMMENT ON COLUMN expected.value IS 'The value it should have.';
 COMMENT ON COLUMN expected.tolerance IS 'How far off still counts as the same.';
 COMMENT ON COLUMN expected.source IS 'Where the expected value comes from.';
 COMMENT ON COLUMN expected.measured IS 'The value of this run; NULL where the cell is missing.';
-COMMENT ON COLUMN expected.verdict IS 'ok, fail or missing.';
+COMMENT ON COLUMN expected.verdict IS 'ok, differs, cannot tell (the interval reaches into the tolerance) or missing.';
 
 -- ---------------------------------------------------------------------------------------------------------------------
 -- Checks and losses

@@ -131,6 +131,8 @@ def _mapping(value: Any) -> dict[str, Any]:
 def _words(value: Any) -> str:
     if value is None:
         return DASH
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {item:g}" for name, item in value.items())
     if isinstance(value, (list, tuple)):
         return ", ".join(str(item) for item in value)
     return str(value)

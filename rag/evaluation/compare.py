@@ -1,8 +1,9 @@
 """Two models on the same questions: what differs, by how much, and whether chance explains it."""
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
+from rag.config import ExpectedValue
 from rag.evaluation.score import QuestionScore
 from rag.evaluation.statistics import holm, mcnemar_exact, paired_bootstrap
 
@@ -45,6 +46,22 @@ def compare(
     return Comparison(
         task, metric, *models, bootstrap.difference, bootstrap.low, bootstrap.high, p_value, test, len(shared)
     )
+
+
+def verdict(low: float, value: float, high: float, expected: ExpectedValue) -> Literal["ok", "differs", "cannot tell"]:
+    """Whether a measured value, with its interval, is the one that was expected.
+
+    ok: within the tolerance. cannot tell: outside it, but the interval reaches into it. differs: it does not.
+
+    >>> verdict(0.40, 0.45, 0.50, ExpectedValue(value=0.445, tolerance=0.01, source="table 1"))
+    'ok'
+    >>> verdict(0.40, 0.43, 0.50, ExpectedValue(value=0.445, tolerance=0.01, source="table 1"))
+    'cannot tell'
+    """
+    if abs(value - expected.value) <= expected.tolerance:
+        return "ok"
+    reaches = low <= expected.value + expected.tolerance and high >= expected.value - expected.tolerance
+    return "cannot tell" if reaches else "differs"
 
 
 def adjusted(comparisons: Sequence[Comparison]) -> list[Comparison]:

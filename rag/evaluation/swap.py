@@ -39,7 +39,7 @@ class SwapAnswer(NamedTuple):
     answers: tuple[str, ...]
     correct: bool | None
     answer_in_index: bool
-    spellable: bool  # whether the generator's vocabulary can write any of the answers
+    spellable: bool  # whether the generator's vocabulary can write the usual name, the first of the answers
 
 
 class _Tenure(NamedTuple):
@@ -110,7 +110,7 @@ def _scored(
         answers=answers,
         correct=None if text is None else exact_match(text, answers),
         answer_in_index=holds[answers],
-        spellable=any(spells(answer) for answer in answers),
+        spellable=spells(answers[0]),
     )
 
 

@@ -40,6 +40,7 @@ def test_every_command_has_help_with_an_example(tmp_path: Path, command: str) ->
         ('path = "encoder"', 'path = "package:no_such_package/model"', 10, "package no_such_package is not installed"),
         ('path = "generator"', 'path = "./absent"', 10, "absent"),
         ('path = "2016.xml"', 'path = "cut.xml"', 11, "cut.xml"),
+        ("max_new_tokens = 4", "max_new_tokens = 4\nexpected_test_rows = 99", 11, "exactly 99 questions: found 2"),
         ("min_recall = 0.5", "min_recall = 2", 10, "min_recall = 2"),
     ],
 )

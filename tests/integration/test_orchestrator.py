@@ -15,6 +15,9 @@ from typing import Any
 
 import pytest
 
+from tests.support.cli import openbook
+from tests.support.tiny_study import write_tiny_study
+
 pytestmark = pytest.mark.integration
 
 PROJECT = Path(__file__).parents[2]
@@ -192,3 +195,19 @@ def test_a_configured_server_that_is_not_there_is_one_clear_line(
         orchestrator(),
     ):
         raise AssertionError("never entered")
+
+
+@pytest.mark.timeout(400)
+def test_a_configured_server_shows_a_study_with_its_stages_progress_and_tables(
+    tmp_path: Path, configured_server: str
+) -> None:
+    study = write_tiny_study(tmp_path / "study")
+    run = openbook("run", str(study), workspace=tmp_path / "workspace", PREFECT_API_URL=configured_server)
+    assert run.returncode == 0, run.stderr
+    flows = {found["name"] for found in ask(configured_server, "flow_runs")}
+    assert {"run study: tiny", "ingest passages: tiny wiki-2016", "train model: tiny rag-token"} <= flows
+    tasks = {found["name"] for found in ask(configured_server, "task_runs")}
+    assert {"passages: wiki-2018", "model: rag-sequence", "predictions: closed-book.qa"} <= tasks
+    shown = ask(configured_server, "artifacts")
+    assert {"tiny-open-qa", "tiny-swap"} <= {found["key"] for found in shown}
+    assert any(found["type"] == "progress" and found["description"] == "model rag-token" for found in shown)

@@ -21,6 +21,7 @@ _RESULTS = {
     "comparisons": "task, metric, model_a, model_b, difference, p_value",
     "questions": "task, split, question_id, text",
     "index_recall": "corpus, kind, k, recall",
+    "expected": "cell, value, measured, verdict",
     "checks": "stage, name, suite, expectation, column_name, ordinal, success",
 }
 
@@ -56,6 +57,7 @@ def test_the_first_run_leaves_tables_a_report_and_nothing_half_done(finished: Fi
     assert "A study in miniature" in report.read_text(encoding="utf-8")
     found = results(finished.workspace)
     assert all(found.values()), [table for table, rows in found.items() if not rows]
+    assert [row[3] for row in found["expected"]] in (["ok", "missing"], ["missing", "ok"])
     assert {row[0] for row in found["metrics"]} == {"rag-token", "rag-sequence", "closed-book"}
     assert len(found["swap_answers"]) == 4 * 2 * 2  # offices, indexes, sets of answers
     assert not list(finished.workspace.glob("artifacts/*/*.partial"))

@@ -104,11 +104,11 @@ _CONFIG: _Row = {
     "generator": {"path": "package:traceforge_title_model/data/span", "layout": "{question} {title} / {text}"},
     "index": {"kind": "hnsw", "m": 32, "ef_search": 64},
     "models": {
-        "closed-book": {"family": "closed-book", "corpus": None, "tasks": list(_TASKS), "steps": 60},
+        "closed-book": {"family": "closed-book", "corpus": None, "tasks": dict.fromkeys(_TASKS, 1.0), "steps": 60},
         "rag-sequence": {
             "family": "rag-sequence",
             "corpus": "2018",
-            "tasks": list(_TASKS),
+            "tasks": dict.fromkeys(_TASKS, 1.0),
             "n_docs": 3,
             "steps": 60,
             "batch_size": 8,
@@ -117,7 +117,7 @@ _CONFIG: _Row = {
         "rag-token": {
             "family": "rag-token",
             "corpus": "2018",
-            "tasks": list(_TASKS),
+            "tasks": dict.fromkeys(_TASKS, 1.0),
             "n_docs": 3,
             "steps": 60,
             "batch_size": 8,

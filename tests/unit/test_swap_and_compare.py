@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from rag.config import SwapConfig
+from rag.config import ExpectedValue, SwapConfig
 from rag.errors import DataError
-from rag.evaluation.compare import adjusted, compare
+from rag.evaluation.compare import adjusted, compare, verdict
 from rag.evaluation.score import QuestionScore
 from rag.evaluation.swap import score_swap, swap_questions
 from rag.records import Prediction
@@ -66,6 +66,16 @@ def test_answers_are_scored_against_both_dates(tmp_path: Path) -> None:
 def test_a_wrong_table_is_named(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(DataError, match=message):
         swap_questions(write(tmp_path, text), CONFIG)
+
+
+@pytest.mark.parametrize(
+    ("low", "value", "high", "expected"),
+    [(0.4, 0.5, 0.6, "ok"), (0.4, 0.56, 0.7, "cannot tell"), (0.56, 0.6, 0.7, "differs"), (0.1, 0.2, 0.4, "differs")],
+)
+def test_an_expectation_is_judged_by_tolerance_and_interval(
+    low: float, value: float, high: float, expected: str
+) -> None:
+    assert verdict(low, value, high, ExpectedValue(value=0.5, tolerance=0.05, source="s")) == expected
 
 
 def test_models_are_compared_on_shared_questions_only() -> None:
