@@ -28,14 +28,14 @@ demo: $(VENV)/.installed       ## the whole study on embedded defaults: tables, 
 	@$(BIN)/openbook demo
 
 test: setup                    ## unit, property and golden tests, and the examples in the docstrings
-	$(PYTEST) -m "not integration" -n 2
+	$(PYTEST) -m "not integration" -n 2 --dist loadfile
 
 check: setup                   ## what CI runs: style, types, import contracts, all tests
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(PYTEST) -n 2
+	$(PYTEST) -n 2 --dist loadfile
 
 bench: setup                   ## benchmarks against the peers, as ratios
 	@for script in tests/benchmarks/*.py; do $(BIN)/python $$script; done

@@ -51,7 +51,7 @@ def compare_models(study: str, overrides: tuple[str, ...] = ()) -> None:
                 for task, artifact in of_model.items()
             },
         )
-        record_comparisons(run, compared.facts["comparisons"])
+        record_comparisons(run, compared)
         record_expected(run, [_expectation(run, cell, metrics) for cell in run.study.expected])
 
 

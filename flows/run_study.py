@@ -9,7 +9,7 @@ from flows.build_index import build_index
 from flows.compare_models import compare_models
 from flows.evaluate_model import evaluate_model
 from flows.ingest_passages import ingest_passages
-from flows.publish_report import publish_report
+from flows.publish_report import publish_report, report_path
 from flows.read_tasks import read_tasks
 from flows.study_run import StudyRun, mark, study_run
 from flows.swap_index import swap_index
@@ -41,7 +41,9 @@ def run_study(study: str, overrides: tuple[str, ...] = ()) -> StudyResult:
         compare_models(study, overrides)
         swap_index(study, overrides)
         mark(run, "complete")
-        report = publish_report(study, overrides)
+        report = report_path(run)
+        if run.computed or not report.is_file():
+            publish_report(study, overrides)
         return StudyResult(run.run_id, report, run.computed, run.found)
 
 

@@ -28,7 +28,6 @@ class Settings(BaseSettings):
     workspace: Path = Path("openbook-workspace")  # artifacts, database and reports; relative to the working directory
     threads: int | None = Field(None, ge=1)  # of one process; None: every core it may use
     device: Literal["auto", "cpu", "cuda"] = "auto"
-    runner: Literal["local"] = "local"
 
     @classmethod
     def settings_customise_sources(

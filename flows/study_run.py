@@ -25,11 +25,12 @@ from flows.input_hashes import InputHashes
 from flows.manifest import json_sha256
 from flows.paths import resolve_path
 from flows.prefect_progress import prefect_progress
+from flows.run_rows import RunRows
 from flows.settings import Settings, load_settings, prepare_workspace
 from flows.terminal import ProgressCallable, Terminal
 from rag.config import StudyConfig, read_study
 from rag.errors import ConfigError
-from reports.store import Session, Store
+from reports.store import Store
 
 T = TypeVar("T")
 STUDIES = Path(__file__).parent / "studies"
@@ -121,8 +122,7 @@ class StudyRun:
         self._made[stage, name] = outcome.artifact
         self.found += outcome.cache_hit
         self.computed += not outcome.cache_hit
-        with self.results.write() as session:
-            self._record(session, outcome, started)
+        self._record(outcome, started)
         return outcome.artifact
 
     def result(self, stage: str, name: str) -> Artifact:
@@ -137,16 +137,22 @@ class StudyRun:
             raise ConfigError(f"{self.study.name} has no {stage} {name} yet; run openbook run {self.reference} first")
         return max(found, key=lambda artifact: artifact.manifest.created_at)
 
-    def _record(self, session: Session, outcome: Outcome, started: datetime) -> None:
+    @cached_property
+    def rows(self) -> RunRows:
+        """The rows of this run on their way into the database."""
+        return RunRows(self.results, self.run_id)
+
+    def _record(self, outcome: Outcome, started: datetime) -> None:
         artifact, counts = outcome.artifact, outcome.artifact.counts
         fingerprint = artifact.fingerprint
-        session.replace("artifacts", {"fingerprint": fingerprint}, [_artifact_row(artifact, self.artifacts.root)])
-        lineage = [
-            {"parent_fingerprint": parent.fingerprint, "role": role}
-            for role, parent in artifact.manifest.parents.items()
-        ]
-        session.replace("lineage", {"child_fingerprint": fingerprint}, lineage)
-        session.replace("run_artifacts", {"run_id": self.run_id, "fingerprint": fingerprint}, [{}])
+        if not self.rows.knows(artifact):
+            lineage = [
+                {"parent_fingerprint": parent.fingerprint, "role": role}
+                for role, parent in artifact.manifest.parents.items()
+            ]
+            self.rows.replace("artifacts", {"fingerprint": fingerprint}, [_artifact_row(artifact, self.artifacts.root)])
+            self.rows.replace("lineage", {"child_fingerprint": fingerprint}, lineage)
+            self.rows.replace("run_artifacts", {"run_id": self.run_id, "fingerprint": fingerprint}, [{}])
         key = {"run_id": self.run_id, "invocation_id": self.invocation, "stage": artifact.stage, "name": artifact.name}
         row = {
             "fingerprint": fingerprint,
@@ -157,7 +163,7 @@ class StudyRun:
             "started_at": started,
             **{column: counts.get(column) for column in ("rows_in", "rows_out", "rows_rejected")},
         }
-        session.replace("stage_runs", key, [row])
+        self.rows.replace("stage_runs", key, [row])
 
     def path(self, text: str) -> Path:
         """A path of the study file: plain, ``package:`` or ``demo:``."""
@@ -234,6 +240,7 @@ def study_run(study: str, overrides: Sequence[str] = ()) -> Iterator[StudyRun]:
     active = _ACTIVE.get()
     if active and (active.reference, active.overrides) == (study, tuple(overrides)):
         yield active
+        active.rows.write()
         return
     run = open_run(study, tuple(overrides))
     token = _ACTIVE.set(run)
@@ -253,6 +260,8 @@ def open_run(study: str, overrides: tuple[str, ...] = ()) -> StudyRun:
     path = find_study(study)
     settings = load_settings()
     prepare_workspace(settings)
+    if settings.threads:
+        os.environ["OMP_NUM_THREADS"] = str(settings.threads)  # read by torch and FAISS when they are imported
     terminal = Terminal.current()
     return StudyRun(
         reference=study,
@@ -282,8 +291,8 @@ def mark(run: StudyRun, status: str, error: str | None = None) -> None:
         "machine_json": _machine(),
         "versions_json": {"python": platform.python_version(), **library_versions(_LIBRARIES)},
     }
-    with run.results.write() as session:
-        session.replace("runs", {"run_id": run.run_id}, [row])
+    run.rows.replace("runs", {"run_id": run.run_id}, [row])
+    run.rows.write()
 
 
 def library_versions(libraries: Sequence[str]) -> dict[str, str]:

@@ -28,7 +28,7 @@ def swap_index(study: str, overrides: tuple[str, ...] = ()) -> None:
         asked = {name: find_corpus(run, name) for name in (config.before_corpus, config.after_corpus)}
         predictions = {name: ask(run, config, corpus) for name, corpus in asked.items()}
         scored = score_answers(run, config, asked, predictions)
-        record_swap(run, config.model, scored.facts["answers"])
+        record_swap(run, config.model, scored)
 
 
 def _questions(run: StudyRun, config: SwapConfig) -> "list[SwapQuestion]":

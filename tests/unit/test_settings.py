@@ -18,7 +18,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_the_defaults(folder: Path) -> None:
     settings = load_settings()
-    assert (settings.threads, settings.device, settings.runner) == (None, "auto", "local")
+    assert (settings.threads, settings.device) == (None, "auto")
     assert settings.artifacts_folder == folder / "openbook-workspace" / "artifacts"
 
 
@@ -33,7 +33,7 @@ def test_the_environment_wins_over_the_file(folder: Path, monkeypatch: pytest.Mo
     ("toml", "message"),
     [
         ("thread = 2", r"openbook\.toml: unknown key 'thread'; did you mean 'threads'\?"),
-        ("colour = 'red'", r"openbook\.toml: unknown key 'colour'; known: workspace, threads, device, runner"),
+        ("colour = 'red'", r"openbook\.toml: unknown key 'colour'; known: workspace, threads, device"),
         ("threads = 0", r"openbook\.toml: threads = 0: .*greater than or equal to 1"),
         ("threads =", r"openbook\.toml is not valid TOML"),
     ],
