@@ -152,13 +152,16 @@ def test_verify_recomputes_every_metric_and_notices_a_changed_byte(finished: Fin
     good = openbook("verify", run, workspace=finished.workspace)
     assert good.returncode == 0, good.stderr
     assert f"{run}: verified" in good.stdout
-    victim = next(finished.workspace.glob("artifacts/predictions/rag-token.qa-*/predictions.parquet"))
-    content = victim.read_bytes()
+    # another test may have added those of a changed study
+    victims = list(finished.workspace.glob("artifacts/predictions/rag-token.qa-*/predictions.parquet"))
+    contents = [victim.read_bytes() for victim in victims]
     try:
-        victim.write_bytes(content[:-20] + bytes([content[-20] ^ 1]) + content[-19:])
+        for victim, content in zip(victims, contents, strict=True):
+            victim.write_bytes(content[:-20] + bytes([content[-20] ^ 1]) + content[-19:])
         bad = openbook("verify", run, workspace=finished.workspace)
     finally:
-        victim.write_bytes(content)
+        for victim, content in zip(victims, contents, strict=True):
+            victim.write_bytes(content)
     assert bad.returncode == 13
     assert "predictions.parquet has changed" in bad.stderr
 

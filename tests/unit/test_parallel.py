@@ -47,6 +47,7 @@ def test_leaving_early_gives_the_threads_back(threads: int) -> None:
 
 
 def test_answers_and_training_do_not_depend_on_the_threads(threads: int, tmp_path: Path) -> None:
+    assert torch.get_num_threads() == threads
     questions = [Question(str(n), "open-qa", "the capital of peru " + "a " * n, ("x",)) for n in range(6)]
     rag = tiny_rag(tmp_path, "rag-sequence")
     made = list(answer_questions(rag, TaskConfig(reader="open-qa", test="t"), questions, batch_size=2))
