@@ -44,7 +44,7 @@ def code_fingerprint(modules: Sequence[str], root: Path = _ROOT) -> dict[str, st
 
 class _Module(NamedTuple):
     digest: str
-    digest_without_exports: str  # empty where the module only exports
+    digest_without_exports: str  # of a package's __init__.py; empty where it only exports
     imports: tuple[str, ...]
 
 
@@ -56,7 +56,8 @@ def _read(root: Path, name: str) -> _Module:
     tree = ast.parse(path.read_bytes(), filename=str(path))
     imports = tuple(dict.fromkeys(_imports(tree, root, name, is_package=path.name == "__init__.py")))
     _drop_docstrings(tree)
-    rest = ast.Module([node for node in tree.body if not _is_export(node)], [])
+    is_package = path.name == "__init__.py"
+    rest = ast.Module([node for node in tree.body if is_package and not _is_export(node)], [])
     return _Module(_digest(tree), _digest(rest) if rest.body else "", imports)
 
 
