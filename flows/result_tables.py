@@ -13,28 +13,19 @@ if TYPE_CHECKING:
     from flows.run_study import StudyResult
     from rag.records import Passage, Prediction
 
-_SHOWN = (
-    "open_qa",
-    "classification",
-    "generation",
-    "diversity",
-    "swap",
-    "swap_missing",
-    "swap_unspellable",
-    "comparisons",
-)
+_ONLY_IN_THE_REPORT = {"retrieval", "index_recall", "other"}
 
 
 def print_results(result: "StudyResult") -> None:
     """The result tables of a run, what was computed, and where the report lies."""
-    from reports.tables import report_tables, to_terminal_rows
+    from reports.tables import RESULT_KEYS, report_tables, to_terminal_rows
 
     console = Console()
     store = open_store()
     with store.snapshot() as snapshot:
         tables = report_tables(snapshot, result.run_id)
-    for key in _SHOWN:
-        if key in tables:
+    for key in RESULT_KEYS:
+        if key in tables and key not in _ONLY_IN_THE_REPORT:
             header, *rows = to_terminal_rows(tables[key])
             console.print()
             console.print(_table(header, rows, tables[key].title))

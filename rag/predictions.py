@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from rag.errors import DataError
+from rag.files import publish, write_atomically
 from rag.records import Prediction, Question, RetrievedPassage
 
 PREDICTIONS_FILE = "predictions.parquet"
@@ -61,9 +62,7 @@ def predict_to_folder(
     for number, chunk in enumerate(progress(chunks)):
         path = chunk_folder / f"{number:05d}.jsonl"
         if not path.is_file():
-            temporary = path.with_suffix(".tmp")
-            temporary.write_text("".join(_line(prediction) for prediction in answer(chunk)), encoding="utf-8")
-            temporary.rename(path)
+            write_atomically(path, "".join(_line(prediction) for prediction in answer(chunk)).encode())
         predictions.extend(_read_chunk(path))
     if [one.question_id for one in predictions] != [question.question_id for question in questions]:
         raise DataError(f"{len(predictions)} predictions are not those of the {len(questions)} questions; run again")
@@ -106,4 +105,4 @@ def _write_tables(predictions: Sequence[Prediction], folder: Path) -> None:
     ):
         temporary = folder / f"{name}.tmp"
         pq.write_table(pa.Table.from_pylist(content, schema=schema), temporary, compression="zstd")
-        temporary.rename(folder / name)
+        publish(temporary, folder / name)

@@ -6,12 +6,12 @@ a line ``offset:page id:title`` for each page, where offset is the byte at which
 
 import bz2
 import hashlib
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from xml.sax.saxutils import escape
 
 from rag.demo.wiki import DumpPage
+from rag.files import write_atomically
 
 PAGES_PER_STREAM = 100
 
@@ -102,17 +102,6 @@ def sha1_base36(data: bytes) -> str:
         number, digit = divmod(number, 36)
         digits = _BASE36[digit] + digits
     return digits
-
-
-def write_atomically(path: Path, data: bytes) -> None:
-    """Write the bytes under a temporary name in the same folder, sync them, then rename."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.part")
-    with temporary.open("wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(path)
 
 
 def _head() -> str:

@@ -16,13 +16,14 @@ from typing import Any, NamedTuple
 
 from rag.demo.articles import all_articles
 from rag.demo.claims import Claim, claims
-from rag.demo.dump_writer import index_path, write_atomically, write_checksums, write_dump
+from rag.demo.dump_writer import index_path, write_checksums, write_dump
 from rag.demo.facts import TENURE_COLUMNS, Tenure, load_facts, offices_changed
 from rag.demo.prose import World
 from rag.demo.questions import Clue, MarcoQuestion, clues, marco_questions, open_questions
 from rag.demo.splits import SPLITS, countries_by_split
 from rag.demo.wiki import AFTER, BEFORE, snapshots
 from rag.demo.wording import stable_hash
+from rag.files import write_atomically
 from rag.records import Split
 
 _FIRST_ID: Mapping[Split, int] = {"train": 100_000, "dev": 200_000, "test": 300_000}

@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 from rag.evaluation.answers import normalize_answer
 from rag.evaluation.retrieval import answer_in_passage
 from rag.evaluation.score import QuestionScore, Scores
+from rag.files import publish
 from rag.records import Prediction, Question
 
 PER_QUESTION_FILE = "per_question.parquet"
@@ -58,4 +59,4 @@ def _has_answer(question: Question, prediction: Prediction) -> list[bool] | None
 def _write(path: Path, table: pa.Table) -> None:
     temporary = path.with_name(f"{path.name}.tmp")
     pq.write_table(table, temporary, compression="zstd")
-    temporary.rename(path)
+    publish(temporary, path)

@@ -1,7 +1,6 @@
 """Read and write the weights of a generator: safetensors only, every tensor accounted for, no network."""
 
 import json
-import os
 import re
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from transformers import AutoConfig, AutoModelForSeq2SeqLM
 from transformers.activations import NewGELUActivation
 
 from rag.errors import CheckpointError, ConfigError
+from rag.files import write_atomically
 from rag.modeling import attention
 
 
@@ -50,16 +50,6 @@ def save_seq2seq(model: Any, path: Path) -> None:
             state[name] = tensor.detach().cpu().contiguous()
     write_atomically(path / "config.json", model.config.to_json_string().encode())
     write_atomically(path / "model.safetensors", save(state, metadata={"format": "pt"}))
-
-
-def write_atomically(path: Path, content: bytes) -> None:
-    """A file that is either whole or absent: temporary name in the same folder, synced, renamed."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    with temporary.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(path)
 
 
 def _read_config(path: Path) -> Any:

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 from transformers.cache_utils import DynamicCache, DynamicLayer, EncoderDecoderCache
 
+from rag.files import write_atomically
 from rag.modeling import checkpoint
 from rag.modeling.tokenizer import GeneratorTokenizer, TargetBatch
 
@@ -104,7 +105,7 @@ class Generator(nn.Module):
     def save(self, path: Path) -> None:
         """Write config.json, model.safetensors and tokenizer.json; ``load`` gives equal outputs back."""
         checkpoint.save_seq2seq(self.model, path)
-        checkpoint.write_atomically(path / "tokenizer.json", self.tokenizer.backend.to_str(pretty=True).encode())
+        write_atomically(path / "tokenizer.json", self.tokenizer.backend.to_str(pretty=True).encode())
 
     @property
     def device(self) -> torch.device:

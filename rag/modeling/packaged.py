@@ -6,7 +6,6 @@ is written is an ordinary folder that ``from_pretrained`` reads.
 """
 
 import json
-import os
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,6 +14,7 @@ import numpy as np
 from jaxtyping import Float
 
 from rag.errors import CheckpointError
+from rag.files import publish
 
 ONNX_FILES = ("encoder.onnx", "decoder.onnx", "tokenizer.json")
 Weights = dict[str, Float[np.ndarray, "..."]]
@@ -188,7 +188,7 @@ def _write_folder(out: Path, weights: Weights, tokenizer: str) -> None:
     out.mkdir(parents=True, exist_ok=True)
     temporary = out / "model.safetensors.tmp"
     save_file(weights, temporary, metadata={"format": "pt"})
-    _publish(temporary, out / "model.safetensors")
+    publish(temporary, out / "model.safetensors")
     files = {
         "tokenizer.json": tokenizer,
         "tokenizer_config.json": _json(_TOKENIZER_CONFIG),
@@ -198,14 +198,8 @@ def _write_folder(out: Path, weights: Weights, tokenizer: str) -> None:
     for name, content in files.items():
         temporary = out / f"{name}.tmp"
         temporary.write_text(content, encoding="utf-8")
-        _publish(temporary, out / name)
+        publish(temporary, out / name)
 
 
 def _json(value: Mapping[str, Any]) -> str:
     return json.dumps(value, indent=2, sort_keys=True) + "\n"
-
-
-def _publish(temporary: Path, path: Path) -> None:
-    with temporary.open("rb+") as file:
-        os.fsync(file.fileno())
-    os.replace(temporary, path)

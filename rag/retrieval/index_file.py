@@ -6,7 +6,6 @@ words instead of being searched.
 
 import hashlib
 import json
-import os
 import shutil
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
@@ -16,6 +15,7 @@ from typing import Any
 import faiss
 
 from rag.errors import IndexMismatchError, ResourceError
+from rag.files import publish
 
 _LFS_START = b"version https://git-lfs"
 
@@ -64,8 +64,8 @@ def write_index(index: Any, info: IndexInfo, folder: Path) -> IndexInfo:
         file_sha256=_file_sha256(temporary),
     )
     sidecar.write_text(json.dumps(asdict(info), indent=2, sort_keys=True) + "\n", encoding="utf-8")
-    _publish(temporary, folder / "index.faiss")
-    _publish(sidecar, folder / "index.json")
+    publish(temporary, folder / "index.faiss")
+    publish(sidecar, folder / "index.json")
     return info
 
 
@@ -143,9 +143,3 @@ def _check_index(index: Any, info: IndexInfo, folder: Path) -> None:
 def _file_sha256(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _publish(temporary: Path, path: Path) -> None:
-    with temporary.open("rb+") as file:
-        os.fsync(file.fileno())
-    os.replace(temporary, path)

@@ -6,7 +6,6 @@ A folder holds ``vectors.npy`` (float32, memory-mappable), ``text_sha1.npy`` (of
 
 import hashlib
 import json
-import os
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -18,6 +17,7 @@ import numpy as np
 from jaxtyping import Float, Int, Shaped
 
 from rag.errors import DataError, ResourceError
+from rag.files import publish
 from rag.retrieval.encoders import Encoder
 
 SHARD_ROWS = 256
@@ -138,7 +138,7 @@ def encode_source(
     about = {**identity, "dim": encoder.dim, "count": len(keys), "dtype": "float32", "norm_min": low, "norm_max": high}
     (out / "vectors.json.tmp").write_text(json.dumps(about, indent=2, sort_keys=True) + "\n", encoding="utf-8")
     for name in ("vectors.npy", "text_sha1.npy", "vectors.json"):
-        _publish(out / f"{name}.tmp", out / name)
+        publish(out / f"{name}.tmp", out / name)
     shutil.rmtree(out / "shards")
     return VectorReport(encoded, len(missing) - encoded, reused=len(first) - len(missing), repeated=len(repeated))
 
@@ -214,7 +214,7 @@ def _encode_missing(
             found = _encode_rows(passages, rows, encoder)
             with path.with_suffix(".tmp").open("wb") as file:
                 np.save(file, found)
-            _publish(path.with_suffix(".tmp"), path)
+            publish(path.with_suffix(".tmp"), path)
             encoded += len(rows)
         vectors[rows] = found
     return encoded
@@ -260,9 +260,3 @@ def _map(path: Path) -> np.ndarray:
     except (OSError, ValueError, EOFError) as error:
         raise DataError(f"{path} is missing or cut off ({error}); encode the source again") from error
     return array
-
-
-def _publish(temporary: Path, path: Path) -> None:
-    with temporary.open("rb+") as file:
-        os.fsync(file.fileno())
-    os.replace(temporary, path)

@@ -6,6 +6,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from rag.files import publish
 from rag.records import Question, Split
 
 _SCHEMA = pa.schema(
@@ -25,7 +26,7 @@ def write_questions(path: Path, splits: Mapping[Split, Sequence[Question]]) -> N
     rows = [{"split": split, **question._asdict()} for split, questions in splits.items() for question in questions]
     temporary = path.with_name(f"{path.name}.tmp")
     pq.write_table(pa.Table.from_pylist(rows, schema=_SCHEMA), temporary, compression="zstd")
-    temporary.rename(path)
+    publish(temporary, path)
 
 
 def read_questions(path: Path, split: Split) -> list[Question]:

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from rag.config import EncoderConfig
 from rag.errors import CheckpointError
+from rag.files import write_atomically
 from rag.modeling.generator import Generator
 from rag.modeling.models import Family, RagModel
 from rag.retrieval.encoders import Encoder
@@ -46,9 +47,7 @@ def save_checkpoint(folder: Path, model: RagModel, encoder: Encoder | None, card
     model.generator.save(folder / "generator")
     if encoder is not None:
         encoder.save(folder / "question_encoder")
-    temporary = folder / f"{_CARD}.tmp"
-    temporary.write_text(card.model_dump_json(indent=2) + "\n", encoding="utf-8")
-    temporary.rename(folder / _CARD)
+    write_atomically(folder / _CARD, f"{card.model_dump_json(indent=2)}\n".encode())
 
 
 def load_checkpoint(folder: Path, family: Family, passage_fingerprint: str | None = None) -> Checkpoint:
