@@ -23,7 +23,8 @@ def build_index(study: str, corpus: str, overrides: tuple[str, ...] = ()) -> Non
         sources = tuple(run.result("passages", source) for source in run.study.corpora[corpus])
         vectors = tuple(encode_passages(run, source) for source in sources)
         index = index_vectors(run, corpus, sources, vectors, run.study.index)
-        exact = index_vectors(run, corpus, sources, vectors, run.study.index.model_copy(update={"kind": "flat"}))
+        flat = run.study.index.model_copy(update={"kind": "flat"})
+        exact = index if run.study.index == flat else index_vectors(run, corpus, sources, vectors, flat)
         questions = find_questions(run, run.study.tasks)
         measure_recall(run, corpus, {"index": index, "exact": exact}, vectors, questions)
 
@@ -116,7 +117,7 @@ def measure_recall(
         asked = open_question_encoder(run).encode_questions(texts[:: max(1, len(texts) // config.recall_questions)])
         exact = [VectorFile.open(part.folder).vectors for part in vectors]
         rows = []
-        for artifact in indexes.values():
+        for artifact in {artifact.fingerprint: artifact for artifact in indexes.values()}.values():
             index = PassageIndex.load(artifact.folder)
             for k in sorted({*_RECALL_AT, config.recall_at}):
                 found = recall_against_exact(index, asked, exact, k)

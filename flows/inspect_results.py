@@ -1,7 +1,7 @@
 """Look at finished runs: find them, render them again, and prove their numbers."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +9,7 @@ from flows.artifacts import Artifact, ArtifactStore
 from flows.errors import VerificationError
 from flows.settings import Settings, load_settings
 from rag.errors import ConfigError
+from reports.runs import artifacts_of, metrics_of, run_ids
 from reports.store import Store
 
 _FORMATS = ("html", "md", "latex")
@@ -21,7 +22,7 @@ def open_store(settings: Settings | None = None) -> Store:
 
 def find_run(store: Store, run: str | None) -> str:
     """The id of a run, or of the newest; raises ConfigError naming those that there are."""
-    runs = [row[0] for row in store.query("SELECT run_id FROM runs ORDER BY started_at DESC, run_id").rows]
+    runs = run_ids(store)
     if run is None and runs:
         return str(runs[0])
     if run in runs:
@@ -53,42 +54,56 @@ def verify_run(run: str | None) -> Iterator[str]:
     store = open_store(settings)
     run_id = find_run(store, run)
     artifacts = ArtifactStore(settings.artifacts_folder)
-    used = {row[0] for row in store.query("SELECT fingerprint FROM run_artifacts WHERE run_id = ?", [run_id]).rows}
+    used = artifacts_of(store, run_id)
     found = {artifact.fingerprint: artifact for artifact in artifacts.artifacts() if artifact.fingerprint in used}
-    problems = [f"artifact {one[:16]} is gone" for one in sorted(used - found.keys())]
-    for artifact in found.values():
-        problems += [f"{artifact.stage} {artifact.name}: {problem}" for problem in artifacts.verify(artifact)]
+    problems = {one: [f"artifact {one[:16]} is gone"] for one in sorted(used - found.keys())}
+    for one, artifact in found.items():
+        wrong = [f"{artifact.stage} {artifact.name}: {problem}" for problem in artifacts.verify(artifact)]
+        problems |= {one: wrong} if wrong else {}
+    _require_none(run_id, problems)
     yield f"{len(found)} artifacts: every file has the size and sha256 of its manifest"
-    metrics = store.query("SELECT * FROM metrics WHERE run_id = ?", [run_id]).records()
-    again = {
-        artifact.fingerprint: _scored_again(artifact, found)
-        for artifact in found.values()
-        if artifact.stage == "metrics"
-    }
-    problems += [problem for row in metrics for problem in _differs(row, again)]
-    yield f"{len(metrics)} metrics: scored again from the stored predictions"
-    if problems:
-        raise VerificationError(f"{run_id}: {len(problems)} problems: {'; '.join(problems[:5])}")
+    metrics = metrics_of(store, run_id)
+    again = {row["fingerprint"]: _scored_again(found[row["fingerprint"]], found) for row in metrics}
+    _require_none(run_id, {"metrics": [*_differences(metrics, again)]})
+    yield f"{len(metrics)} metrics: value, interval and counts are the same when scored again from the predictions"
     yield f"{run_id}: verified"
 
 
-def _scored_again(metrics: Artifact, found: dict[str, Artifact]) -> dict[str, float]:
+def _require_none(run_id: str, problems: Mapping[str, Sequence[str]]) -> None:
+    named = [problem for found in problems.values() for problem in found]
+    if named:
+        raise VerificationError(f"{run_id}: {len(named)} problems: {'; '.join(named[:5])}")
+
+
+def _scored_again(metrics: Artifact, found: Mapping[str, Artifact]) -> dict[str, dict[str, Any]]:
     from rag.evaluation.score import score_task
     from rag.predictions import read_predictions
     from rag.tasks.table import read_questions
 
-    parents = {role: found[parent.fingerprint] for role, parent in metrics.manifest.parents.items()}
-    gold = read_questions(parents["questions"].file("questions.parquet"), "test")
+    parents = {role: found.get(parent.fingerprint) for role, parent in metrics.manifest.parents.items()}
+    questions, predictions = parents["questions"], parents["predictions"]
+    if questions is None or predictions is None:
+        return {}
+    gold = read_questions(questions.file("questions.parquet"), "test")
     seed = metrics.manifest.config["seed"]
     assert isinstance(seed, int), "the stage writes a number"
-    scores = score_task(gold[0].task, gold, read_predictions(parents["predictions"].folder), seed)
-    return {metric.name: metric.value for metric in scores.metrics}
+    scores = score_task(gold[0].task, gold, read_predictions(predictions.folder), seed)
+    return {metric.name: metric._asdict() for metric in scores.metrics}
 
 
-def _differs(row: dict[str, Any], again: dict[str, dict[str, float]]) -> Iterator[str]:
-    where = f"{row['model']} {row['task']} {row['name']}"
-    value = again.get(row["fingerprint"], {}).get(row["name"])
-    if value is None:
-        yield f"{where}: its predictions are gone"
-    elif not math.isclose(value, row["value"], rel_tol=1e-12, abs_tol=1e-12):
-        yield f"{where}: stored {row['value']}, scored again {value}"
+def _differences(
+    metrics: Sequence[Mapping[str, Any]], again: Mapping[str, Mapping[str, Mapping[str, Any]]]
+) -> Iterator[str]:
+    """Stored numbers that scoring again does not give, and scored ones that are not stored."""
+    stored = {(row["fingerprint"], row["name"]) for row in metrics}
+    scored = {(fingerprint, name) for fingerprint, of_task in again.items() for name in of_task}
+    yield from (f"metric {name} of {fingerprint[:16]} is not stored" for fingerprint, name in sorted(scored - stored))
+    for row in metrics:
+        where = f"{row['model']} {row['task']} {row['name']}"
+        metric = again[row["fingerprint"]].get(row["name"])
+        if metric is None:
+            yield f"{where}: its predictions are gone"
+            continue
+        for field in ("value", "low", "high", "n", "n_expected", "n_errors"):
+            if not math.isclose(metric[field], row[field], rel_tol=1e-12, abs_tol=1e-12):
+                yield f"{where}: {field} is stored as {row[field]}, scored again {metric[field]}"

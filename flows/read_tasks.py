@@ -39,7 +39,11 @@ def extract_questions(run: StudyRun, task: str) -> Artifact:
 
         found = {split: READERS[config.reader](run.path(path)) for split, path in files.items()}
         write_questions(folder / "questions.parquet", {split: file.questions for split, file in found.items()})
-        rejects = [reject._asdict() for file in found.values() for reject in file.rejects]
+        rejects = [
+            {**reject._asdict(), "source": f"{split}: {files[split]}"}
+            for split, file in found.items()
+            for reject in file.rejects
+        ]
         lines = "".join(json.dumps(reject, ensure_ascii=False) + "\n" for reject in rejects)
         (folder / "rejects.jsonl").write_text(lines, encoding="utf-8")
         sizes = {split: len(file.questions) for split, file in found.items()}

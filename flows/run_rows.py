@@ -7,13 +7,9 @@ that is killed in between loses nothing: its next call finds the artifacts, and 
 from collections.abc import Mapping, Sequence
 
 from flows.artifacts import Artifact
-from reports.errors import StoreError
+from reports.runs import StageKey, latest_artifacts
 from reports.store import Store
 
-_LATEST = """
-SELECT fingerprint FROM stage_runs WHERE run_id = $run AND invocation_id =
-    (SELECT arg_max(invocation_id, started_at) FROM stage_runs WHERE run_id = $run)
-"""
 _Row = Mapping[str, object]
 
 
@@ -23,15 +19,15 @@ class RunRows:
     def __init__(self, results: Store, run_id: str) -> None:
         self._results = results
         self._pending: list[tuple[str, _Row, Sequence[_Row]]] = []
-        self._known = _of_the_latest_call(results, run_id)
+        self.latest = latest_artifacts(results, run_id)
 
     def replace(self, table: str, key: _Row, rows: Sequence[_Row]) -> None:
         """Put ``rows`` in the place of those that match ``key``, at the next ``write``."""
         self._pending.append((table, key, rows))
 
     def knows(self, artifact: Artifact) -> bool:
-        """Whether the run's latest call had this very artifact, so that its rows are there and in force."""
-        return artifact.fingerprint in self._known
+        """Whether the run's latest call had this very artifact in this place, so that its rows are in force."""
+        return self.latest.get(StageKey(artifact.stage, artifact.name)) == artifact.fingerprint
 
     def write(self) -> None:
         """Write what was gathered, all of it or nothing."""
@@ -42,9 +38,6 @@ class RunRows:
                 session.replace(table, key, rows)
         self._pending.clear()
 
-
-def _of_the_latest_call(results: Store, run_id: str) -> set[str]:
-    try:
-        return {row[0] for row in results.query(_LATEST.replace("$run", "?"), [run_id, run_id]).rows}
-    except StoreError:
-        return set()  # nothing is published yet
+    def discard(self) -> None:
+        """Forget what was gathered by a flow that failed: a stage must not be known without its rows."""
+        self._pending.clear()

@@ -15,6 +15,7 @@ from flows.study_run import StudyRun, mark, study_run
 from flows.swap_index import swap_index
 from flows.tasks import run_name
 from flows.train_model import train_model
+from reports.runs import run_status
 
 
 class StudyResult(NamedTuple):
@@ -30,6 +31,9 @@ class StudyResult(NamedTuple):
 def run_study(study: str, overrides: tuple[str, ...] = ()) -> StudyResult:
     """Run all of a study; what is there already is not computed again."""
     with study_run(study, overrides) as run:
+        was_complete = run_status(run.results, run.run_id) == "complete"
+        if not was_complete:
+            mark(run, "running")
         for source in _used_sources(run):
             ingest_passages(study, source, overrides)
         read_tasks(study, overrides)
@@ -40,9 +44,9 @@ def run_study(study: str, overrides: tuple[str, ...] = ()) -> StudyResult:
             evaluate_model(study, model, overrides)
         compare_models(study, overrides)
         swap_index(study, overrides)
-        mark(run, "complete")
         report = report_path(run)
-        if run.computed or not report.is_file():
+        if run.computed or not was_complete or not report.is_file():
+            mark(run, "complete")
             publish_report(study, overrides)
         return StudyResult(run.run_id, report, run.computed, run.found)
 

@@ -30,12 +30,17 @@ from flows.settings import Settings, load_settings, prepare_workspace
 from flows.terminal import ProgressCallable, Terminal
 from rag.config import StudyConfig, read_study
 from rag.errors import ConfigError
+from reports.runs import StageKey
 from reports.store import Store
 
 T = TypeVar("T")
 STUDIES = Path(__file__).parent / "studies"
 _LIBRARIES = ("torch", "transformers", "faiss-cpu", "numpy", "duckdb", "prefect", "great-expectations", "pyarrow")
-_ALL_CODE = ("rag.pipeline", "rag.training.loop", "rag.corpus.ingest", "rag.evaluation.score", "rag.demo.world")
+_ALL_CODE = (
+    "rag.predictions", "rag.pipeline", "rag.training.loop", "rag.training.checkpoint", "rag.modeling.packaged",
+    "rag.corpus.ingest", "rag.tasks", "rag.tasks.table", "rag.evaluation.compare", "rag.evaluation.score_files",
+    "rag.evaluation.swap", "rag.demo.world", "data_checks.passages", "data_checks.questions", "data_checks.runner",
+)  # fmt: skip
 _ACTIVE: ContextVar["StudyRun | None"] = ContextVar("active study run", default=None)
 # Whether somebody can look at what Prefect shows: not so with the embedded server, which ends with the command.
 WATCHED: ContextVar[bool] = ContextVar("a server is watched", default=True)
@@ -83,13 +88,22 @@ class StudyRun:
 
     @cached_property
     def run_id(self) -> str:
-        """Study and hash of its configuration, its code and the versions of what computes it."""
+        """Study and hash of its configuration, its data, its code and the versions of what computes it."""
         identity = {
             "config": self.config_json,
+            "inputs": self._inputs(),
             "code": code_fingerprint(_ALL_CODE),
             "versions": library_versions(_LIBRARIES),
         }
         return f"{self.study.name}-{json_sha256(identity)[:10]}"
+
+    def _inputs(self) -> dict[str, Any]:
+        """The content of the dumps, task files and facts that the study names; the demo's are code and tables."""
+        tasks = [getattr(task, split) for task in self.study.tasks.values() for split in ("train", "dev", "test")]
+        facts = [self.study.swap.facts] if self.study.swap else []
+        named = [*(source.path for source in self.study.sources.values()), *filter(None, tasks), *facts]
+        files = {text: self.file_identity(text) for text in named if not text.startswith("demo:")}
+        return {"files": files, "demo": _demo_tables() if len(files) < len(set(named)) else {}}
 
     @property
     def config_json(self) -> dict[str, Any]:
@@ -119,6 +133,8 @@ class StudyRun:
         with self.terminal.stage(stage, name) as line:
             outcome: Outcome = build_stage(stage, name, work)
             line.finish(outcome)
+        if self._made.get((stage, name)) == outcome.artifact:
+            return outcome.artifact  # asked for a second time in this call: its row says what the first time cost
         self._made[stage, name] = outcome.artifact
         self.found += outcome.cache_hit
         self.computed += not outcome.cache_hit
@@ -126,16 +142,17 @@ class StudyRun:
         return outcome.artifact
 
     def result(self, stage: str, name: str) -> Artifact:
-        """What a stage made in this run, or, where the flow is called alone, the newest of its name.
+        """What a stage made in this call, or, where a flow is called alone, in the run's latest call.
 
         Raises ConfigError where there is none.
         """
         if (stage, name) in self._made:
             return self._made[stage, name]
-        found = [one for one in self.artifacts.artifacts() if (one.stage, one.name) == (stage, name)]
+        wanted = self.rows.latest.get(StageKey(stage, name))
+        found = [one for one in self.artifacts.artifacts() if one.stage == stage and one.fingerprint == wanted]
         if not found:
             raise ConfigError(f"{self.study.name} has no {stage} {name} yet; run openbook run {self.reference} first")
-        return max(found, key=lambda artifact: artifact.manifest.created_at)
+        return found[0]
 
     @cached_property
     def rows(self) -> RunRows:
@@ -194,9 +211,6 @@ class StudyRun:
     @cached_property
     def demo_world(self) -> Artifact:
         """The dumps and task files that the demo writes itself, from its tables of facts."""
-        import rag.demo
-
-        tables = sorted(Path(rag.demo.__file__).parent.glob("*.csv"))
 
         def build(folder: Path) -> BuildResult:
             from rag.demo.world import write_demo_world
@@ -204,8 +218,7 @@ class StudyRun:
             report = write_demo_world(folder)
             return BuildResult({"rows_out": sum(report.pages.values())}, report._asdict())
 
-        config = {"facts": {table.name: file_sha256(table) for table in tables}}
-        return self.stage("world", "demo", build, code=["rag.demo.world"], config=config)
+        return self.stage("world", "demo", build, code=["rag.demo.world"], config={"facts": _demo_tables()})
 
     def progress(self, unit: str) -> ProgressCallable:
         """A progress callable for a loop of the stage that is running: on the terminal, and in the Prefect UI."""
@@ -234,8 +247,8 @@ class StudyRun:
 def study_run(study: str, overrides: Sequence[str] = ()) -> Iterator[StudyRun]:
     """The run that is open for this study, or a new one; whoever opens it closes it.
 
-    The run is marked complete only by ``run_study``; a flow that is called alone leaves the mark as it is. An
-    exception marks the run failed, with its message.
+    The run is marked running and complete only by ``run_study``; a flow that is called alone leaves the mark as it
+    is. An exception marks the run failed, with its message.
     """
     active = _ACTIVE.get()
     if active and (active.reference, active.overrides) == (study, tuple(overrides)):
@@ -245,9 +258,10 @@ def study_run(study: str, overrides: Sequence[str] = ()) -> Iterator[StudyRun]:
     run = open_run(study, tuple(overrides))
     token = _ACTIVE.set(run)
     try:
-        mark(run, "running")
         yield run
+        run.rows.write()
     except BaseException as error:
+        run.rows.discard()
         mark(run, "failed", str(error) or type(error).__name__)
         raise
     finally:
@@ -302,6 +316,12 @@ def library_versions(libraries: Sequence[str]) -> dict[str, str]:
     ['numpy']
     """
     return {library: version(library) for library in libraries}
+
+
+def _demo_tables() -> dict[str, str]:
+    import rag.demo
+
+    return {table.name: file_sha256(table) for table in sorted(Path(rag.demo.__file__).parent.glob("*.csv"))}
 
 
 def _machine() -> dict[str, Any]:

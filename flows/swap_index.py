@@ -39,6 +39,7 @@ def _questions(run: StudyRun, config: SwapConfig) -> "list[SwapQuestion]":
 
 def _identity(run: StudyRun, config: SwapConfig) -> dict[str, object]:
     dates = {"before": config.before_date.isoformat(), "after": config.after_date.isoformat()}
+    dates |= {"before_corpus": config.before_corpus, "after_corpus": config.after_corpus}
     return {"facts": run.file_identity(config.facts), "template": config.template, **dates}
 
 

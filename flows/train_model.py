@@ -79,6 +79,7 @@ def fit(run: StudyRun, name: str) -> Artifact:
     options = {"prefix", "labels", "train_answers"}
     identity = {
         "model": config.model_dump(exclude=_NOT_OF_TRAINING),
+        "order": list(config.tasks),  # of the mixture, where shares are equal
         "generator": run.study.generator.model_dump(include={"layout", "max_source_tokens"}),
         "tasks": {task: run.study.tasks[task].model_dump(include=options) for task in asked},
         "encoder": encoder_identity(run, "question") if corpus else None,

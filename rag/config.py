@@ -168,13 +168,24 @@ class StudyConfig(_Frozen):
     def _names_resolve(self) -> "StudyConfig":
         for corpus, sources in self.corpora.items():
             _known(f"corpora.{corpus}", sources, self.sources)
+        earlier: list[str] = []
         for name, model in self.models.items():
+            if model.init_from in self.models and model.init_from not in earlier:
+                raise ValueError(
+                    f"models.{name}.init_from = {model.init_from!r} must name a model that stands before it"
+                )
+            earlier.append(name)
             _known(f"models.{name}.tasks", model.tasks, self.tasks)
             _known(f"models.{name}.corpus", [model.corpus] if model.corpus else [], self.corpora)
             _known(f"models.{name}.init_from", [model.init_from] if model.init_from else [], self.models)
         if self.swap:
             _known("swap.model", [self.swap.model], self.models)
             _known("swap", [self.swap.before_corpus, self.swap.after_corpus], self.corpora)
+            if self.swap.before_corpus == self.swap.after_corpus:
+                raise ValueError(f"swap needs two corpora; both are {self.swap.before_corpus!r}")
+            model = self.models[self.swap.model]
+            if not model.corpus or not any(self.tasks[task].reader == "open-qa" for task in model.tasks):
+                raise ValueError(f"swap.model = {self.swap.model!r} must be a RAG model with an open-qa task")
         return self
 
 

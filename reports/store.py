@@ -76,6 +76,12 @@ class Store:
         self._holder = folder / "writer" / "holder.json"
         self._timeout = timeout_seconds
 
+    @property
+    def is_published(self) -> bool:
+        """Whether readers see all that was written: false after a kill between writing and publishing."""
+        written = [part.stat().st_mtime_ns for part in self._writer.parent.glob(f"{self._writer.name}*")]
+        return self.path.is_file() and all(self.path.stat().st_mtime_ns >= when for when in written)
+
     @contextmanager
     def write(self) -> Iterator[Session]:
         """One transaction: all of it lands, or nothing. Readers see it after ``publish``.

@@ -4,7 +4,7 @@ Source: Lewis et al. 2020, section 4.5, "index hot-swapping".
 """
 
 import csv
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from pathlib import Path
 from typing import NamedTuple
@@ -45,8 +45,8 @@ class SwapAnswer(NamedTuple):
 class _Tenure(NamedTuple):
     country: str
     names: tuple[str, ...]
-    since: str
-    until: str
+    since: date | None
+    until: date | None
 
 
 def swap_questions(facts: Path, config: SwapConfig) -> list[SwapQuestion]:
@@ -122,22 +122,22 @@ def _read_tenures(path: Path) -> dict[str, list[_Tenure]]:
             raise DataError(f"{path} lacks the columns {sorted(missing)}; it needs {', '.join(_COLUMNS)}")
         tenures: dict[str, list[_Tenure]] = {}
         for number, row in enumerate(reader, start=2):
+            if any(row[column] is None for column in _COLUMNS) or not row["holder"]:
+                raise DataError(f"{path} line {number} lacks a holder or a column; it needs {', '.join(_COLUMNS)}")
             names = [row["holder"], *row["aliases"].split("|")]
-            tenure = _Tenure(row["country"], tuple(dict.fromkeys(filter(None, names))), row["since"], row["until"])
-            _check_dates(path, number, (tenure.since, tenure.until))
+            since, until = (_date(path, number, row[column]) for column in ("since", "until"))
+            tenure = _Tenure(row["country"], tuple(dict.fromkeys(filter(None, names))), since, until)
             tenures.setdefault(row["position"], []).append(tenure)
     return tenures
 
 
-def _check_dates(path: Path, number: int, dates: Iterable[str]) -> None:
-    for text in filter(None, dates):
-        try:
-            date.fromisoformat(text)
-        except ValueError as error:
-            raise DataError(f"{path} line {number}: {text!r} is not a date such as 2016-12-20") from error
+def _date(path: Path, number: int, text: str) -> date | None:
+    try:
+        return date.fromisoformat(text) if text else None
+    except ValueError as error:
+        raise DataError(f"{path} line {number}: {text!r} is not a date such as 2016-12-20") from error
 
 
 def _holder(tenures: Sequence[_Tenure], on: date) -> _Tenure | None:
-    day = on.isoformat()
-    holding = [one for one in tenures if one.since <= day and (not one.until or day < one.until)]
+    holding = [one for one in tenures if (not one.since or one.since <= on) and (not one.until or on < one.until)]
     return holding[-1] if holding else None

@@ -18,7 +18,7 @@ def save_state(folder: Path, model: nn.Module, optimizer: torch.optim.Optimizer,
     """Keep what ``load_state`` needs to go on after the last step of ``log``; replaces what was kept before."""
     folder.mkdir(parents=True, exist_ok=True)
     new, old = folder / f"{_STATE}.new", folder / _STATE
-    shutil.rmtree(new, ignore_errors=True)
+    _remove(new)
     new.mkdir()
     named = _trained(model)
     save_file({name: parameter.detach().contiguous() for name, parameter in named.items()}, new / "weights.safetensors")
@@ -27,25 +27,35 @@ def save_state(folder: Path, model: nn.Module, optimizer: torch.optim.Optimizer,
     }
     save_file(moments, new / "optimizer.safetensors")
     (new / _LOG).write_text(json.dumps(list(log)), encoding="utf-8")  # last: without it the rest does not count
-    shutil.rmtree(old, ignore_errors=True)
+    _remove(old)
     new.rename(old)
 
 
 def load_state(folder: Path, model: nn.Module, optimizer: torch.optim.Optimizer) -> list[dict[str, Any]]:
     """Put kept weights and optimizer state back and return the log; an empty log where nothing was kept."""
-    for kept in (folder / _STATE, folder / f"{_STATE}.new"):  # killed between removal and renaming: the new one
-        if (kept / _LOG).is_file():
-            named = _trained(model)
-            weights = load_file(kept / "weights.safetensors")
-            with torch.no_grad():
-                for name, parameter in named.items():
-                    parameter.copy_(weights[name])
-            for key, value in load_file(kept / "optimizer.safetensors").items():
-                name, _, moment = key.rpartition(":")
-                optimizer.state[named[name]][moment] = value
-            log: list[dict[str, Any]] = json.loads((kept / _LOG).read_text(encoding="utf-8"))
-            return log
-    return []
+    kept, new = folder / _STATE, folder / f"{_STATE}.new"
+    if not (kept / _LOG).is_file() and (new / _LOG).is_file():  # killed between removal and renaming
+        _remove(kept)
+        new.rename(kept)
+    if not (kept / _LOG).is_file():
+        return []
+    named = _trained(model)
+    weights = load_file(kept / "weights.safetensors")
+    with torch.no_grad():
+        for name, parameter in named.items():
+            parameter.copy_(weights[name])
+    for key, value in load_file(kept / "optimizer.safetensors").items():
+        name, _, moment = key.rpartition(":")
+        device = value.device if moment == "step" else named[name].device  # AdamW counts its steps on the CPU
+        optimizer.state[named[name]][moment] = value.to(device)
+    log: list[dict[str, Any]] = json.loads((kept / _LOG).read_text(encoding="utf-8"))
+    return log
+
+
+def _remove(state: Path) -> None:
+    """The log goes first: a state that is half removed must not be taken for a whole one."""
+    (state / _LOG).unlink(missing_ok=True)
+    shutil.rmtree(state, ignore_errors=True)
 
 
 def _trained(model: nn.Module) -> dict[str, Tensor]:

@@ -29,6 +29,14 @@ def test_every_packaged_study_is_valid(path: Path) -> None:
         ({**BASE, "corpora": {"c": ["wiki"]}}, "corpora.c names 'wiki', which the study does not define"),
         ({**BASE, "name": "../x"}, "name = '../x'"),
         ({"name": "x"}, "is missing"),
+        (
+            {
+                **BASE,
+                "tasks": {"q": {"reader": "open-qa", "test": "t"}},
+                "models": {"m": {"family": "closed-book", "tasks": {"q": 1}, "init_from": "m"}},
+            },
+            "models.m.init_from = 'm' must name a model that stands",
+        ),
         ({**BASE, "generator": {"layout": "{text}"}}, "{question}"),
         ({**BASE, "tasks": {"t": {"reader": "fever", "test": "x"}}}, "labels"),
     ],

@@ -80,6 +80,20 @@ def test_a_stopped_training_ends_with_the_same_weights(tmp_path: Path) -> None:
     assert all(torch.equal(tensor, weights(straight)[name]) for name, tensor in weights(again).items())
 
 
+def test_a_state_that_was_half_replaced_is_not_taken_for_a_whole_one(tmp_path: Path) -> None:
+    """Killed between the removal of the old state and the renaming of the new one."""
+    one = trainer(tmp_path / "a", config(steps=3, checkpoint_every=2))
+    one.train(EXAMPLES, tmp_path)
+    state = tmp_path / ".resume"
+    state.rename(tmp_path / ".resume.new")
+    state.mkdir()
+    (state / "optimizer.safetensors").write_bytes(b"half removed")
+    again = trainer(tmp_path / "b", config(steps=3, checkpoint_every=2))
+    assert [step.step for step in again.train(EXAMPLES, tmp_path)] == [0, 1, 2]
+    assert all(torch.equal(tensor, weights(one)[name]) for name, tensor in weights(again).items())
+    assert not (tmp_path / ".resume.new").exists()
+
+
 def test_the_batch_is_the_mean_of_its_examples(tmp_path: Path) -> None:
     """Eight equal examples give the loss and gradient of one."""
     steps = []
