@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 PYTEST := $(BIN)/python -m pytest
 
-.PHONY: help setup demo test check bench soak clean
+.PHONY: help setup demo test check clean
 
 help:           ## what there is
 	@grep -E '^[a-z]+:.*##' Makefile | sed 's/:.*##/\t/'
@@ -36,9 +36,6 @@ check: setup                   ## what CI runs: style, types, import contracts, 
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(PYTEST) -n 2 --dist loadfile
-
-bench: setup                   ## benchmarks against the peers, as ratios
-	@for script in tests/benchmarks/*.py; do $(BIN)/python $$script; done
 
 clean:                         ## remove the environment; results in the workspace stay
 	rm -rf $(VENV)
