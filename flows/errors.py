@@ -3,7 +3,6 @@
 import errno
 
 from data_checks.errors import CheckFailed
-
 from rag.errors import CheckpointError, ConfigError, DataError, IndexMismatchError, RagError, ResourceError
 from reports.errors import StoreError
 
