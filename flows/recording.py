@@ -12,8 +12,6 @@ import pyarrow.parquet as pq
 from flows.artifacts import Artifact
 from flows.study_run import StudyRun
 
-PER_QUESTION_FILE = "per_question.parquet"
-
 
 def record_dataset(run: StudyRun, kind: str, artifact: Artifact) -> None:
     """The size of a table of data."""
@@ -92,6 +90,8 @@ def record_evaluation(run: StudyRun, names: Mapping[str, str], predictions: Arti
     """Predictions with their evidence and the metrics over them; ``names`` are model, task and corpus."""
     if run.rows.knows(predictions) and run.rows.knows(metrics):
         return
+    from rag.evaluation.score_files import PER_QUESTION_FILE
+
     key = {"run_id": run.run_id, "split": "test", **names}
     extra = {row["question_id"]: row for row in pq.read_table(metrics.file(PER_QUESTION_FILE)).to_pylist()}
     rows = pq.read_table(predictions.file("predictions.parquet")).to_pylist()
