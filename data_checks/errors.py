@@ -2,7 +2,7 @@
 
 
 class CheckFailed(Exception):
-    """A suite did not hold; the message names the expectation, how many rows failed it and the first of them."""
+    """Data that is not good: the message names what was expected, how many rows failed it and the first of them."""
 
 
 class SuiteError(Exception):

@@ -1,90 +1,114 @@
-"""What must hold for the passages of a source, and for a corpus as a whole."""
+"""What must hold for the passages of a source: every shard, the source as a whole, and against an earlier snapshot."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import great_expectations.expectations as gxe
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 from great_expectations.core.expectation_suite import ExpectationSuite
 
-# Marks that no reader of a rendered page sees. An article about markup may show them in earnest; ``max_markup_share``
-# is the share of passages that may.
-MARKUP = r"\{\{|\[\[|'''|<ref[\s>/]|(?:^|\s)\|-(?:\s|$)|&nbsp;|\[\[(?:File|Image|Category):|\|thumb\|"
-CONTROL_CHARACTERS = r"[\x00-\x1f\x7f-\x9f]"
-_NOT_BLANK = r"\S"
+from data_checks.corpus import corpus_frame, corpus_suite, coverage_frame, coverage_suite
+from data_checks.drift import drift_frame, drift_suite
+from data_checks.errors import CheckFailed, SuiteError
+from data_checks.expectations import between, none, not_null, rare, sentence
+from data_checks.passage_columns import COLUMNS, passages_frame
+from data_checks.results import CheckReport
+from data_checks.runner import run_suite
+
+SHARDS = "passages-*.parquet"
+# Of the passages that come from wikitext: articles about markup show it in earnest.
+TOLERATED_SHARE = 0.001
+_BATCH_ROWS = 16384
 
 
-def passages_suite(words: int = 100, max_markup_share: float = 0.0) -> ExpectationSuite:
-    """The suite for rows of a passages table: passage_id, title, text, page_id and words.
+def passages_suite(words: int = 100, max_markup_share: float = 0.0, max_unclean_share: float = 0.0) -> ExpectationSuite:
+    """The suite for the columns of ``passages_frame``.
 
-    ``words`` is the most that one passage may have.
+    ``words`` is the most that one passage may have. ``max_markup_share`` is the share of passages that may show
+    wikitext or HTML, ``max_unclean_share`` of those that may have control characters or be not in NFC: up to it each
+    such row is a warning; at the default 0 a single one is critical, at 1 none is.
     """
-    mostly = 1.0 - max_markup_share
     return ExpectationSuite(
         name="passages",
         expectations=[
-            gxe.ExpectTableRowCountToBeBetween(min_value=1, notes="at least one passage"),
-            gxe.ExpectColumnValuesToNotBeNull(column="passage_id", notes="every passage has an id"),
-            gxe.ExpectColumnValuesToBeUnique(column="passage_id", notes="passage ids are unique"),
-            gxe.ExpectColumnValuesToNotBeNull(column="title", notes="every passage has a title"),
-            gxe.ExpectColumnValuesToMatchRegex(column="title", regex=_NOT_BLANK, notes="titles are not blank"),
-            gxe.ExpectColumnValuesToNotBeNull(column="text", notes="every passage has a text"),
-            gxe.ExpectColumnValuesToMatchRegex(column="text", regex=_NOT_BLANK, notes="texts are not blank"),
-            gxe.ExpectColumnValuesToBeBetween(
-                column="words", min_value=1, max_value=words, notes=f"passages have 1 to {words} words"
-            ),
-            gxe.ExpectColumnValuesToNotMatchRegex(
-                column="text", regex=MARKUP, mostly=mostly, notes="no wikitext is left in the text"
-            ),
-            gxe.ExpectColumnValuesToNotMatchRegex(
-                column="text", regex=CONTROL_CHARACTERS, notes="no control characters are in the text"
-            ),
-            gxe.ExpectColumnValuesToNotMatchRegex(
-                column="title", regex=CONTROL_CHARACTERS, notes="no control characters are in the title"
-            ),
-            gxe.ExpectColumnValuesToBeBetween(column="page_id", min_value=1, notes="page ids are positive"),
+            gxe.ExpectTableRowCountToBeBetween(min_value=1, **sentence("at least one passage")),
+            not_null("passage_id", "every passage has an id"),
+            gxe.ExpectColumnValuesToBeUnique(column="passage_id", **sentence("passage ids are unique")),
+            none("other_id", "passage ids are source:page:ordinal"),
+            not_null("page_id", "every passage has a page"),
+            between("page_id", 1, None, "page ids are positive"),
+            not_null("title", "every passage has a title"),
+            gxe.ExpectColumnValuesToMatchRegex(column="title", regex=r"\S", **sentence("titles are not blank")),
+            not_null("characters", "every passage has a text"),
+            none("undecodable", "titles and texts are valid Unicode"),
+            between("words", 1, words, f"passages have 1 to {words} words"),
+            none("other_words", "the number of words is that of the text"),
+            *rare("markup", max_markup_share, "no wikitext is left in the text"),
+            *rare("html", max_markup_share, "no HTML is left in the text"),
+            *rare("control_characters", max_unclean_share, "no control characters are in title or text"),
+            *rare("not_nfc", max_unclean_share, "title and text are in Unicode's normal form C"),
         ],
     )
 
 
-def corpus_suite(max_empty_share: float = 0.05, max_duplicate_share: float = 0.2) -> ExpectationSuite:
-    """The suite for one row of sums over a whole corpus.
+def check_source(
+    source: str,
+    folder: Path,
+    facts: Mapping[str, Any],
+    before: Mapping[str, Any] | None = None,
+    words: int = 100,
+    drift_stops: bool = True,
+) -> Iterator[CheckReport]:
+    """A report for every shard in ``folder``, one for the whole source, and one for the drift since ``before``.
 
-    Columns: corpus, pages, articles, passages, empty_share (articles without a passage), duplicate_share (passages
-    whose text another has too), unaccounted_pages (pages that are in no count; 0 where every page is).
+    ``facts`` are the counts of the ingest and, as "summary", what ``rag.corpus.summary`` found; ``before`` is the same
+    of an earlier snapshot. Where "site" says that the source is a dump, markup in more than TOLERATED_SHARE of a shard
+    is critical; the texts of other sources are as they are (of DPR's passages one in a hundred has HTML), and there it
+    is a warning. One shard at a time is looked at; take the reports one by one (``keep_rejects``). A shard that lost
+    all its rows as duplicates is passed over, unless it is the only one. Without ``drift_stops`` no drift is worse than
+    a warning, as where the two sources need not be alike. Raises CheckFailed where the folder has no shards or one
+    cannot be read.
     """
-    return ExpectationSuite(
-        name="corpus",
-        expectations=[
-            gxe.ExpectTableRowCountToEqual(value=1, notes="one row of sums"),
-            gxe.ExpectColumnValuesToBeBetween(column="pages", min_value=1, notes="the dump has pages"),
-            gxe.ExpectColumnValuesToBeBetween(column="articles", min_value=1, notes="the dump has articles"),
-            gxe.ExpectColumnValuesToBeBetween(column="passages", min_value=1, notes="the corpus has passages"),
-            gxe.ExpectColumnValuesToBeBetween(
-                column="unaccounted_pages", min_value=0, max_value=0, notes="every page is counted once"
-            ),
-            gxe.ExpectColumnValuesToBeBetween(
-                column="empty_share", min_value=0, max_value=max_empty_share,
-                notes=f"at most {max_empty_share:.1%} of the articles have no passage",
-            ),
-            gxe.ExpectColumnValuesToBeBetween(
-                column="duplicate_share", min_value=0, max_value=max_duplicate_share,
-                notes=f"at most {max_duplicate_share:.1%} of the passages repeat another",
-            ),
-        ],
-    )  # fmt: skip
+    shards = sorted(folder.glob(SHARDS), key=lambda path: (len(path.name), path.name))
+    if not shards:
+        raise CheckFailed(f"there are no passages ({SHARDS}) in {folder}; run the ingest stage of {source} first")
+    tolerated = TOLERATED_SHARE if facts.get("site") else 1.0
+    suite = passages_suite(words, tolerated, tolerated)
+    rows = 0
+    for shard in shards:
+        frame = read_shard(shard)
+        rows += len(frame)
+        if len(frame) or len(shards) == 1:
+            yield run_suite(frame, suite, "passage_id", shard.stem)
+    yield run_suite(corpus_frame(source, facts, rows), corpus_suite(words), "corpus")
+    if before is not None:
+        yield run_suite(drift_frame(source, facts, before), drift_suite(drift_stops), "corpus")
 
 
-def corpus_frame(corpus: str, passages: pd.DataFrame, counts: Mapping[str, Any]) -> pd.DataFrame:
-    """The row for ``corpus_suite``, from the passages and the counts of what became of every page."""
-    accounted = ("other_namespaces", "redirects", "disambiguation", "articles")
-    row = {
-        "corpus": corpus,
-        "pages": counts["pages"],
-        "articles": counts["articles"],
-        "passages": len(passages),
-        "empty_share": counts["empty_articles"] / max(counts["articles"], 1),
-        "duplicate_share": float(passages["text_sha1"].duplicated().mean()) if len(passages) else 0.0,
-        "unaccounted_pages": counts["pages"] - sum(counts[kind] for kind in accounted),
-    }
-    return pd.DataFrame([row])
+def read_shard(shard: Path) -> pd.DataFrame:
+    """The ``passages_frame`` of a shard, without ever holding all of its texts.
+
+    Raises CheckFailed where the file cannot be read or lacks a column.
+    """
+    try:
+        with pq.ParquetFile(shard) as file:
+            columns = [name for name in COLUMNS if name in file.schema_arrow.names]
+            batches = file.iter_batches(_BATCH_ROWS, columns=columns, use_threads=False)
+            frames = [passages_frame(pa.Table.from_batches([batch])) for batch in batches]
+            empty = file.schema_arrow.empty_table()
+    except (OSError, pa.ArrowException, SuiteError) as error:
+        raise CheckFailed(f"{shard} cannot be read as passages: {error}; ingest the source again") from error
+    return pd.concat(frames, ignore_index=True) if frames else passages_frame(empty)
+
+
+def check_coverage(
+    corpus: str, coverage: Mapping[str, Mapping[str, Any]], min_coverage: float = 0.7
+) -> Iterator[CheckReport]:
+    """For how many questions of each task the corpus holds an answer; see ``coverage_suite``.
+
+    ``coverage`` has n_questions and n_covered of each task.
+    """
+    yield run_suite(coverage_frame(coverage), coverage_suite(min_coverage), "task", corpus)

@@ -6,7 +6,8 @@ import great_expectations.expectations as gxe
 import pandas as pd
 from great_expectations.core.expectation_suite import ExpectationSuite
 
-from data_checks.passages import CONTROL_CHARACTERS
+from data_checks.expectations import between, not_null, one_row, sentence
+from data_checks.passage_columns import CONTROL_CHARACTERS
 
 
 class Overlap(NamedTuple):
@@ -24,29 +25,26 @@ def questions_suite(expected_rows: int | None = None, answers_required: bool = T
     no answer, as in a test set whose answers are held back.
     """
     count = (
-        gxe.ExpectTableRowCountToBeBetween(min_value=1, notes="at least one question")
+        gxe.ExpectTableRowCountToBeBetween(min_value=1, **sentence("at least one question"))
         if expected_rows is None
-        else gxe.ExpectTableRowCountToEqual(value=expected_rows, notes=f"exactly {expected_rows} questions")
+        else gxe.ExpectTableRowCountToEqual(value=expected_rows, **sentence(f"exactly {expected_rows} questions"))
     )
     return ExpectationSuite(
         name="questions",
         expectations=[
             count,
-            gxe.ExpectColumnValuesToNotBeNull(column="question_id", notes="every question has an id"),
-            gxe.ExpectColumnValuesToBeUnique(column="question_id", notes="question ids are unique"),
-            gxe.ExpectColumnValuesToNotBeNull(column="text", notes="every question has a text"),
-            gxe.ExpectColumnValuesToMatchRegex(column="text", regex=r"\S", notes="question texts are not blank"),
+            not_null("question_id", "every question has an id"),
+            gxe.ExpectColumnValuesToBeUnique(column="question_id", **sentence("question ids are unique")),
+            not_null("text", "every question has a text"),
+            gxe.ExpectColumnValuesToMatchRegex(column="text", regex=r"\S", **sentence("question texts are not blank")),
             gxe.ExpectColumnValuesToNotMatchRegex(
-                column="text", regex=CONTROL_CHARACTERS, mostly=0.99, notes="control characters are rare in questions"
+                column="text", regex=CONTROL_CHARACTERS, mostly=0.99,
+                **sentence("control characters are rare in questions"),
             ),
-            gxe.ExpectColumnValuesToBeBetween(
-                column="n_answers", min_value=int(answers_required), notes="every question has an answer"
-            ),
-            gxe.ExpectColumnValuesToBeBetween(
-                column="n_empty_answers", min_value=0, max_value=0, notes="no answer is blank"
-            ),
+            between("n_answers", int(answers_required), None, "every question has an answer"),
+            between("n_empty_answers", 0, 0, "no answer is blank"),
         ],
-    )
+    )  # fmt: skip
 
 
 def questions_frame(ids: list[str], texts: list[str], answers: list[tuple[str, ...]]) -> pd.DataFrame:
@@ -93,15 +91,8 @@ def overlap_frame(train: pd.DataFrame, test: pd.DataFrame) -> pd.DataFrame:
 
 def overlap_suite(max_overlap: int = 0) -> ExpectationSuite:
     """The suite for the row of ``overlap_frame``."""
+    text = f"at most {max_overlap} questions of the test split stand in the training split"
     return ExpectationSuite(
         name="train-test overlap",
-        expectations=[
-            gxe.ExpectTableRowCountToEqual(value=1, notes="one row for the pair of splits"),
-            gxe.ExpectColumnValuesToBeBetween(
-                column="in_train",
-                min_value=0,
-                max_value=max_overlap,
-                notes=f"at most {max_overlap} questions of the test split stand in the training split",
-            ),
-        ],
+        expectations=[one_row("one row for the pair of splits"), between("in_train", 0, max_overlap, text)],
     )

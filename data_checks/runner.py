@@ -5,56 +5,32 @@ metric raised with the reason tucked away. Both are failures here, with their re
 """
 
 import json
-from collections.abc import Hashable, Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import great_expectations as gx
 import pandas as pd
 from great_expectations.core.expectation_suite import ExpectationSuite
+from great_expectations.data_context.types.base import DataContextConfig, InMemoryStoreBackendDefaults
 
-from data_checks.errors import CheckFailed, SuiteError
+from data_checks.errors import SuiteError
+from data_checks.results import CRITICAL, WARNING, CheckReport, ExpectationResult
 
 _ROW_COUNTS = frozenset({"expect_table_row_count_to_be_between", "expect_table_row_count_to_equal"})
 _QUIET = {"globally": False, "metric_calculations": False}
-_SHOWN_ROWS = 5
 _HIDDEN_ARGUMENTS = frozenset({"batch_id", "column"})
+_SHOWN_VALUE = 80  # characters
+# Great Expectations spells out a query for the failing rows, which for a million of them is a long text.
+_ALL_ROWS = {"result_format": "COMPLETE", "return_unexpected_index_query": False}
+_ROW_LISTS = ("unexpected_list", "unexpected_index_list", "partial_unexpected_index_list", "partial_unexpected_counts")
 
 
-@dataclass(frozen=True)
-class ExpectationResult:
-    """One expectation over one table."""
+def run_suite(frame: pd.DataFrame, suite: ExpectationSuite, row_id_column: str, batch: str = "") -> CheckReport:
+    """Every expectation of ``suite`` over ``frame``; rows are named by ``row_id_column``, the table by ``batch``.
 
-    expectation: str  # Great Expectations' name of it
-    column: str | None
-    success: bool
-    n_unexpected: int
-    observed: str  # what was found, for an expectation about the whole table; "" otherwise
-    message: str  # what was expected and, where it failed, why
-    failing_rows: tuple[str, ...]  # the ids of all rows that failed, in table order
-
-
-@dataclass(frozen=True)
-class CheckReport:
-    """A suite over one table: it holds only if every expectation does."""
-
-    suite: str
-    success: bool
-    n_rows: int
-    results: tuple[ExpectationResult, ...]
-
-    def to_json(self) -> str:
-        """The report as one JSON object."""
-        return json.dumps(asdict(self), ensure_ascii=False, indent=2) + "\n"
-
-
-def run_suite(frame: pd.DataFrame, suite: ExpectationSuite, row_id_column: str) -> CheckReport:
-    """Every expectation of ``suite`` over ``frame``; rows are named by ``row_id_column``.
-
-    An expectation that could not be computed counts as failed, with the reason in its message. Nothing is written
-    and nothing is sent. Raises SuiteError if the suite lacks a row count with a minimum, without which empty data
-    would pass, or if ``row_id_column`` is not there.
+    An expectation that could not be computed counts as failed, with the reason in its message, and as critical: what
+    could not be looked at is not known to be good. Nothing is written and nothing is sent. Raises SuiteError if the
+    suite lacks a row count with a minimum, without which empty data would pass, or if ``row_id_column`` is not there.
     """
     _require_row_count(suite)
     if row_id_column not in frame.columns:
@@ -62,36 +38,19 @@ def run_suite(frame: pd.DataFrame, suite: ExpectationSuite, row_id_column: str) 
         raise SuiteError(f"the row id column {row_id_column!r} is not among the columns of the data: {columns}")
     # Ids are taken by position, so that rows whose id is empty or doubled are named too.
     indexed = frame.reset_index(drop=True)
-    validation = _batch(indexed).validate(suite, result_format={"result_format": "COMPLETE"})
-    ids = indexed[row_id_column].tolist()
-    results = tuple(_result(result, ids) for result in _in_suite_order(validation.results, suite))
-    return CheckReport(suite.name, all(result.success for result in results), len(frame), results)
+    validation = _batch(indexed).validate(suite, result_format=_ALL_ROWS)
+    results = tuple(_result(result, indexed, row_id_column) for result in _in_suite_order(validation.results, suite))
+    failed = [result.severity for result in results if not result.success]
+    success, warnings = CRITICAL not in failed, failed.count(WARNING)
+    return CheckReport(suite.name, success, len(frame), results, batch, warnings, _without_rows(validation))
 
 
-def require(report: CheckReport, rejects: Path | None = None) -> None:
-    """Raise CheckFailed unless the suite held; the message says what failed, how often, which rows, and where to look.
-
-    ``rejects`` is the file that ``write_rejects`` wrote, if one was.
-    """
-    failed = [result for result in report.results if not result.success]
-    if report.success and not failed:
-        return
-    problems = "; ".join(_problem(result) for result in failed)
-    where = f"; all failing rows are in {rejects}" if rejects else ""
-    raise CheckFailed(f"the checks {report.suite!r} failed over {report.n_rows} rows: {problems}{where}")
-
-
-def write_rejects(report: CheckReport, path: Path) -> int:
-    """Write every failing row with its reason as JSON lines, and return how many there are."""
-    lines = [
-        json.dumps({"row_id": row, "reason": result.message, "suite": report.suite}, ensure_ascii=False)
-        for result in report.results
-        for row in result.failing_rows
-    ]
-    temporary = path.with_name(f".{path.name}.tmp")
-    temporary.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    temporary.replace(path)
-    return len(lines)
+def quiet_context() -> Any:
+    """A data context in memory, without the temporary Data Docs folder that Great Expectations makes for each."""
+    defaults = InMemoryStoreBackendDefaults(init_temp_docs_sites=False)
+    context = gx.get_context(mode="ephemeral", project_config=DataContextConfig(store_backend_defaults=defaults))
+    context.variables.progress_bars = _QUIET
+    return context
 
 
 def _require_row_count(suite: ExpectationSuite) -> None:
@@ -103,9 +62,7 @@ def _require_row_count(suite: ExpectationSuite) -> None:
 
 
 def _batch(frame: pd.DataFrame) -> Any:
-    context = gx.get_context(mode="ephemeral")
-    context.variables.progress_bars = _QUIET
-    asset = context.data_sources.add_pandas("frame").add_dataframe_asset("frame")
+    asset = quiet_context().data_sources.add_pandas("frame").add_dataframe_asset("frame")
     return asset.add_batch_definition_whole_dataframe("whole").get_batch({"dataframe": frame})
 
 
@@ -120,22 +77,27 @@ def _key(configuration: Any) -> str:
     return f"{configuration.type} {json.dumps(arguments, sort_keys=True, default=str)}"
 
 
-def _result(result: Any, ids: list[Hashable]) -> ExpectationResult:
+def _result(result: Any, frame: pd.DataFrame, row_id_column: str) -> ExpectationResult:
     configuration, found = result.expectation_config, result.result or {}
     reason = _exception(result.exception_info)
-    rows = tuple(str(ids[place]) for place in sorted(found.get("unexpected_index_list") or []))
     success = bool(result.success) and not reason
-    message = _expected(configuration)
-    if not success:
-        message += f": {reason}" if reason else _unexpected(found)
+    expected = _expected(configuration)
+    message = expected if success else expected + (f": {reason}" if reason else _unexpected(found))
+    column = configuration.kwargs.get("column")
+    places = sorted(found.get("unexpected_index_list") or [])
+    failing = frame.iloc[places]
     return ExpectationResult(
         expectation=configuration.type,
-        column=configuration.kwargs.get("column"),
+        column=column,
+        severity=CRITICAL if reason else configuration.severity.value,
         success=success,
-        n_unexpected=int(found.get("unexpected_count") or len(rows)),
+        n_unexpected=int(found.get("unexpected_count") or len(places)),
         observed="" if "observed_value" not in found else str(found["observed_value"]),
+        expected=expected,
         message=message,
-        failing_rows=rows,
+        failing_rows=tuple(map(str, failing[row_id_column])),
+        # From the frame: Great Expectations' list of values ends after 200.
+        failing_values=tuple(str(value)[:_SHOWN_VALUE] for value in failing[column]) if column in frame else (),
     )
 
 
@@ -158,7 +120,8 @@ def _unexpected(found: Mapping[str, Any]) -> str:
     if "observed_value" in found:
         return f": found {found['observed_value']}"
     count, total = found.get("unexpected_count", 0), found.get("element_count", 0)
-    examples = ", ".join(dict.fromkeys(repr(value)[:80] for value in (found.get("partial_unexpected_list") or [])[:3]))
+    values = found.get("partial_unexpected_list") or []
+    examples = ", ".join(dict.fromkeys(repr(value)[:_SHOWN_VALUE] for value in values[:3]))
     return f": {count} of {total} rows fail" + (f", such as {examples}" if examples else "")
 
 
@@ -172,8 +135,14 @@ def _exception(info: Any) -> str:
     return next(filter(None, map(_exception, nested)), "")
 
 
-def _problem(result: ExpectationResult) -> str:
-    shown = ", ".join(result.failing_rows[:_SHOWN_ROWS])
-    more = len(result.failing_rows) - _SHOWN_ROWS
-    rows = f" (rows {shown}{f' and {more} more' if more > 0 else ''})" if shown else ""
-    return result.message + rows
+def _without_rows(validation: Any) -> dict[str, Any]:
+    """The result as JSON: with examples, but without the lists of all failing rows, tracebacks and times."""
+    for result in validation.results:
+        for name in _ROW_LISTS:
+            result.result.pop(name, None)
+        reason = _exception(result.exception_info)
+        result.exception_info = {"raised_exception": bool(reason), "exception_message": reason or None,
+                                 "exception_traceback": ""}  # fmt: skip
+    validation.meta = {"great_expectations_version": gx.__version__}
+    content: dict[str, Any] = validation.to_json_dict()
+    return content

@@ -4,10 +4,11 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from flows.manifest import Manifest, ParentRecord, canonical_json, json_sha256
+from flows.manifest import MANIFEST, Manifest, ParentRecord, canonical_json, json_sha256
 from rag.errors import ConfigError
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
@@ -45,6 +46,11 @@ class Artifact:
         """What else the build measured."""
         return self.manifest.facts
 
+    @property
+    def created_at(self) -> datetime:
+        """When it was finished: the time of its manifest, whose content says nothing of time."""
+        return datetime.fromtimestamp((self.folder / MANIFEST).stat().st_mtime, UTC)
+
     def file(self, name: str) -> Path:
         """The path of one of its files. Raises KeyError for a file that the manifest does not name."""
         if name not in {record.path for record in self.manifest.files}:
@@ -79,7 +85,7 @@ class Outcome(NamedTuple):
     artifact: Artifact
     cache_hit: bool
     reason: str
-    seconds: float  # of this call, waiting included; the build's own are in the manifest
+    seconds: float  # of this call, waiting included
 
 
 class Plan(NamedTuple):

@@ -14,7 +14,6 @@ import shutil
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from pathlib import Path
 
 from flows.artifact_types import Artifact, BuildResult, Identity, Outcome, Plan, Slot
@@ -140,10 +139,10 @@ class ArtifactStore:
     def _reason(self, slot: Slot, found: Damage) -> str:
         if slot.folder.exists():
             return f"damaged: {found.problem}"
-        previous = [artifact.manifest for artifact in self._same_name(slot)]
+        previous = list(self._same_name(slot))
         if not previous:
             return "first build" if not slot.partial.exists() else "first build, going on with half-done work"
-        return explain_change(max(previous, key=lambda manifest: manifest.created_at), slot)
+        return explain_change(max(previous, key=lambda artifact: artifact.created_at).manifest, slot)
 
     def _same_name(self, slot: Slot) -> Iterator[Artifact]:
         for folder in sorted(slot.folder.parent.glob(f"{slot.name}-*")):
@@ -200,9 +199,7 @@ def _finished_before_a_crash(slot: Slot) -> Manifest | None:
 
 
 def _build(slot: Slot, build: Callable[[Path], BuildResult]) -> Artifact:
-    started = time.perf_counter()
     result = build(slot.partial)
-    seconds = time.perf_counter() - started
     _remove_scratch(slot.partial)
     fsync_tree(slot.partial)
     manifest = Manifest(
@@ -216,8 +213,6 @@ def _build(slot: Slot, build: Callable[[Path], BuildResult]) -> Artifact:
         counts=dict(result.counts),
         facts=json.loads(canonical_json(dict(result.facts))),
         files=record_files(slot.partial),
-        created_at=datetime.now(UTC).isoformat(timespec="microseconds"),
-        seconds=round(seconds, 3),
     )
     write_manifest(slot.partial, manifest)
     return _publish(slot, manifest)

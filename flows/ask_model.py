@@ -1,6 +1,6 @@
 """One question at a time, with the models and indexes that a study has made."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from flows.corpora import Corpus, find_corpus, open_question_encoder, open_rag, open_retriever
 from flows.study_run import StudyRun, open_run
@@ -12,13 +12,27 @@ if TYPE_CHECKING:
 _SHOWN_PASSAGES = 5
 
 
-def find_passages(study: str, question: str, index: str | None) -> "list[tuple[float, Passage]]":
-    """The best passages of an index for a question, with their scores."""
+class FoundPassage(NamedTuple):
+    """A passage as a search found it."""
+
+    doc_score: float
+    passage: "Passage"
+    url: str  # of the revision that it was cut from; "" where the source has no such address
+
+
+def find_passages(study: str, question: str, index: str | None) -> list[FoundPassage]:
+    """The best passages of an index for a question, with their scores and where they are from."""
+    from rag.corpus.ledger import revision_url
+
     run = open_run(study)
     corpus = _corpus(run, index or list(run.study.corpora)[-1])
     vectors = open_question_encoder(run).encode_questions([question])
     found = open_retriever(corpus).search(vectors, _SHOWN_PASSAGES)
-    return list(zip(found.doc_scores[0].tolist(), found.passages[0], strict=False))
+    bases = {part.name: part.facts["site"].get("base", "") for part in corpus.passages}
+    return [
+        FoundPassage(score, passage, revision_url(bases[passage.passage_id.partition(":")[0]], passage.revision_id))
+        for score, passage in zip(found.doc_scores[0].tolist(), found.passages[0], strict=False)
+    ]
 
 
 def answer(study: str, question: str, index: str | None, model: str | None) -> "Prediction":

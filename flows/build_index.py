@@ -1,17 +1,22 @@
 """Validated passages to a passage index whose loss against exact search is known."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from prefect import flow
 
 from data_checks.errors import CheckFailed
 from flows.artifacts import Artifact, BuildResult
+from flows.checks import check_stage
 from flows.corpora import encoder_identity, find_questions, open_context_encoder, open_question_encoder
 from flows.recording import record_dataset, record_recall
 from flows.study_run import StudyRun, study_run
 from flows.tasks import run_name
 from rag.config import IndexConfig
+
+if TYPE_CHECKING:
+    from data_checks.results import CheckReport
 
 _RECALL_AT = (1, 5, 10, 20)
 
@@ -21,6 +26,7 @@ def build_index(study: str, corpus: str, overrides: tuple[str, ...] = ()) -> Non
     """Encode the corpus's sources, index them, and stop where the index finds too little of the exact result."""
     with study_run(study, overrides) as run:
         sources = tuple(run.result("passages", source) for source in run.study.corpora[corpus])
+        check_coverage(run, corpus, sources)
         vectors = tuple(encode_passages(run, source) for source in sources)
         index = index_vectors(run, corpus, sources, vectors, run.study.index)
         flat = run.study.index.model_copy(update={"kind": "flat"})
@@ -29,17 +35,42 @@ def build_index(study: str, corpus: str, overrides: tuple[str, ...] = ()) -> Non
         measure_recall(run, corpus, {"index": index, "exact": exact}, vectors, questions)
 
 
+def check_coverage(run: StudyRun, corpus: str, passages: Sequence[Artifact]) -> None:
+    """For how many of the development questions some passage holds an answer: no model can do better by reading."""
+    tasks = {
+        name: run.result("questions", name)
+        for name, task in run.study.tasks.items()
+        if task.reader == "open-qa" and task.dev
+    }
+    if not tasks:
+        return
+
+    def reports() -> "Iterable[CheckReport]":
+        from data_checks.passages import check_coverage as check
+        from rag.corpus.coverage import answer_coverage
+        from rag.corpus.passages import passage_files
+        from rag.tasks.table import read_questions
+
+        shards = [shard for part in passages for shard in passage_files(part.folder)]
+        questions = {name: read_questions(part.file("questions.parquet"), "dev") for name, part in tasks.items()}
+        covered = {name: answer_coverage(shards, asked, run.progress("shards")) for name, asked in questions.items()}
+        return check(corpus, {name: coverage._asdict() for name, coverage in covered.items()})
+
+    parents = {f"{part.stage}:{part.name}": part for part in (*passages, *tasks.values())}
+    code = ["data_checks.passages", "rag.corpus.coverage", "rag.tasks.table"]
+    check_stage(run, "coverage-checks", corpus, reports, parents, code, {})
+
+
 def encode_passages(run: StudyRun, passages: Artifact) -> Artifact:
     """The vectors of one source. Texts that another source has too are copied, not encoded again."""
 
     def build(folder: Path) -> BuildResult:
-        import pyarrow.parquet as pq
-
+        from rag.corpus.passages import PassageTable
         from rag.retrieval.vectors import SourcePassages, VectorFile, encode_source
 
-        columns = ["passage_id", "title", "text", "text_sha1"]
-        table = pq.read_table(passages.file("passages.parquet"), columns=columns)
-        rows = SourcePassages(*(table[column].to_pylist() for column in columns))
+        table = PassageTable.load([passages.folder])
+        columns = ("passage_id", "title", "text", "text_sha1")
+        rows = SourcePassages(*(table.column(column).to_pylist() for column in columns))
         known = [VectorFile.open(found.folder) for found in run.artifacts.artifacts() if found.stage == "vectors"]
         encoder = open_context_encoder(run)
         encoder.module.to(run.device)
@@ -69,7 +100,7 @@ def index_vectors(
         from rag.retrieval.index import build_index_from_files
         from rag.retrieval.vectors import VectorFile
 
-        table = PassageTable.load([part.file("passages.parquet") for part in passages])
+        table = PassageTable.load([part.folder for part in passages])
         ids = [passage_id for chunk in table.passage_ids.chunks for passage_id in chunk.to_pylist()]
         files = [VectorFile.open(part.folder) for part in vectors]
         built = build_index_from_files(files, ids, config, run.progress("batches"))

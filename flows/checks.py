@@ -1,61 +1,67 @@
-"""A stage that runs data checks: its result is kept whatever it says, then a failure stops the study."""
+"""A stage that runs data checks: its result is kept whatever it says, then a critical failure stops the study."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from flows.artifacts import Artifact, BuildResult
 from flows.recording import record_checks
 from flows.study_run import StudyRun
 
+if TYPE_CHECKING:
+    from data_checks.results import CheckReport
+
 REJECTS = "rejects.jsonl"
+DATA_DOCS = "data_docs"
 
 
 def check_stage(
     run: StudyRun,
     stage: str,
     name: str,
-    reports: Callable[[], Sequence[Any]],
+    reports: "Callable[[], Iterable[CheckReport]]",
     parents: Mapping[str, Artifact],
     code: Sequence[str],
     config: Mapping[str, Any],
 ) -> None:
-    """Run the suites of ``reports``, keep and record every expectation and every failing row.
+    """Run the suites of ``reports``, keep and record every expectation and every failing row, and write Data Docs.
 
-    Raises CheckFailed, from the kept result too, where a suite does not hold; a failed check never turns green by
-    calling the command again.
+    Raises CheckFailed, from the kept result too, where a critical expectation does not hold; a failed check never
+    turns green by calling the command again. Warnings are shown each time.
     """
 
     def build(folder: Path) -> BuildResult:
-        from data_checks.runner import write_rejects
+        from data_checks.data_docs import write_data_docs
+        from data_checks.results import keep_rejects
 
-        found = reports()
-        rejected = 0
-        for number, report in enumerate(found):
-            rejected += write_rejects(report, folder / f"{number}.jsonl")
-        parts = [folder / f"{number}.jsonl" for number in range(len(found))]
-        (folder / REJECTS).write_bytes(b"".join(part.read_bytes() for part in parts))
-        for part in parts:
-            part.unlink()
-        rows = max(report.n_rows for report in found)
-        return BuildResult({"rows_in": rows, "rows_rejected": rejected}, {"reports": [asdict(one) for one in found]})
+        kept = keep_rejects(reports(), folder / REJECTS)
+        write_data_docs(folder / DATA_DOCS, kept.reports)
+        rows = _rows(kept.reports)
+        facts = {"reports": [report.facts() for report in kept.reports]}
+        return BuildResult({"rows_in": rows, "rows_rejected": kept.rejects}, facts)
 
     versions = ("great-expectations", "pandas")
-    checked = run.stage(
-        stage, name, build, code=[*code, "data_checks.runner"], config=config, parents=parents, versions=versions
-    )
+    code = [*code, "data_checks.runner", "data_checks.results", "data_checks.data_docs"]
+    checked = run.stage(stage, name, build, code=code, config=config, parents=parents, versions=versions)
     record_checks(run, checked)
-    _require(checked)
+    _show_and_require(run, checked)
 
 
-def _require(checked: Artifact) -> None:
-    if all(report["success"] for report in checked.facts["reports"]):
-        return  # the usual case, without the seconds that importing Great Expectations takes
-    from data_checks.runner import CheckReport, ExpectationResult, require
+def _rows(reports: "Sequence[CheckReport]") -> int:
+    """The rows of the largest table, which may come in shards."""
+    sizes: dict[str, int] = {}
+    for report in reports:
+        sizes[report.suite] = sizes.get(report.suite, 0) + report.n_rows
+    return max(sizes.values())
 
-    for report in checked.facts["reports"]:
-        results = tuple(
-            ExpectationResult(**{**row, "failing_rows": tuple(row["failing_rows"])}) for row in report["results"]
-        )
-        require(CheckReport(report["suite"], report["success"], report["n_rows"], results), checked.file(REJECTS))
+
+def _show_and_require(run: StudyRun, checked: Artifact) -> None:
+    from data_checks.results import report_from_facts, require
+
+    reports = [report_from_facts(facts) for facts in checked.facts["reports"]]
+    for report in reports:
+        for problem in report.problems("warning"):
+            batch = f" {report.batch}" if report.batch else ""
+            run.terminal.note(f"warning: {checked.name}: {report.suite}{batch}: {problem}")
+    for report in reports:
+        require(report, checked.file(REJECTS))

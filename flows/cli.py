@@ -36,6 +36,17 @@ def run(study: Study, overrides: Overrides = None, verbose: Verbose = False) -> 
     _run_study(study, tuple(overrides or ()), verbose)
 
 
+@app.command(epilog="Example: openbook plan enwiki --set sources.enwiki.path=wikimedia:enwiki/20261101")
+def plan(study: Study, overrides: Overrides = None) -> None:
+    """What the sources of a study will take in rows, memory, disk and hours; refuses what cannot fit."""
+    from flows.plan_study import plan_study, require_fit
+    from flows.result_tables import print_plan
+
+    planned = plan_study(study, tuple(overrides or ()))
+    print_plan(planned)
+    require_fit(planned)
+
+
 @app.command(epilog="Example: openbook report --format md")
 def report(
     run: Run = None,

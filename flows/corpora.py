@@ -62,7 +62,7 @@ def open_passages(corpus: Corpus) -> "PassageTable":
     """The passages of all sources, one after the other."""
     from rag.corpus.passages import PassageTable
 
-    return PassageTable.load([part.file("passages.parquet") for part in corpus.passages])
+    return PassageTable.load([part.folder for part in corpus.passages])
 
 
 def open_retriever(corpus: Corpus) -> "Retriever":

@@ -1,62 +1,140 @@
-"""A dump to validated passages: one source of a study."""
+"""A dump, or another source of pages, to validated passages: one source of a study."""
 
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from prefect import flow
 
 from flows.artifacts import Artifact, BuildResult
 from flows.checks import check_stage
-from flows.recording import record_dataset, record_rejects
+from flows.code_fingerprint import code_fingerprint
+from flows.recording import record_dataset, record_dropped_templates, record_rejects
+from flows.sources import fetch_source, published_sums, source_files, source_identity
 from flows.study_run import StudyRun, study_run
 from flows.tasks import run_name
+
+if TYPE_CHECKING:
+    from data_checks.results import CheckReport
+
+_CODE = ("rag.corpus.ingest", "rag.corpus.summary")
+_CHECK_CODE = ("data_checks.passages",)
 
 
 @flow(name="ingest-passages", flow_run_name=run_name("ingest passages: {study} {source}"))
 def ingest_passages(study: str, source: str, overrides: tuple[str, ...] = ()) -> None:
-    """Read the source's dump, cut it into passages, and check them; the study stops where a check fails."""
+    """Fetch the source, cut it into passages, and check them; the study stops where a critical check fails."""
     with study_run(study, overrides) as run:
-        passages = extract_passages(run, source)
+        fetched = fetch_source(run, source)
+        if fetched:
+            record_dataset(run, "dump", fetched)
+        passages = extract_passages(run, source, fetched)
         record_dataset(run, "passages", passages)
         record_rejects(run, passages)
-        check_passages(run, source, passages)
+        record_dropped_templates(run, passages)
+        before = earlier_snapshot(run, source, passages)
+        if before:
+            record_dataset(run, "changes", list_changes(run, source, before, passages))
+        check_passages(run, source, passages, before)
 
 
-def extract_passages(run: StudyRun, source: str) -> Artifact:
-    """Dump -> pages -> plain text -> passages.parquet."""
-    config, options = run.study.sources[source], run.study.passages
+def extract_passages(run: StudyRun, source: str, fetched: Artifact | None) -> Artifact:
+    """Pages -> plain text -> shards of passages, with a ledger of what became of every page.
+
+    The number of worker processes and an earlier snapshot, from which unchanged pages are taken over, are no part of
+    the identity: they change no byte of the result.
+    """
+    config = run.study.sources[source]
 
     def build(folder: Path) -> BuildResult:
-        from rag.corpus.ingest import ingest_dump
+        from rag.corpus.ingest import SourceSpec, ingest
+        from rag.corpus.summary import summarise
 
-        dump = run.path(config.path)
-        report = ingest_dump(dump, source, options, config.max_passages_per_page, folder, run.progress("pages"))
+        files = source_files(run, source, fetched)
+        sums = published_sums(run, source, files, fetched)
+        limits = (config.until, config.expected_rows, config.max_passages_per_page)
+        spec = SourceSpec(source, files, config.format, *limits)
+        known = _reusable(run, source, identity)
+        workers = run.settings.worker_processes
+        report = ingest(spec, run.study.passages, folder, workers, known, run.progress("blocks"))
         counts = {"rows_in": report.pages, "rows_out": report.passages, "rows_rejected": report.rejects}
-        return BuildResult(counts, vars(report))
+        return BuildResult(counts, {**asdict(report), "files": sums, "summary": summarise(folder)._asdict()})
 
     identity = {
-        **options.model_dump(),
-        "max_passages_per_page": config.max_passages_per_page,
+        **run.study.passages.model_dump(mode="json"),
+        **config.model_dump(mode="json", include={"format", "until", "expected_rows", "max_passages_per_page", "sha1"}),
         "source": source,
-        "dump": run.file_identity(config.path),
+        "content": source_identity(run, source),
     }
-    return run.stage("passages", source, build, code=["rag.corpus.ingest"], config=identity)
+    parents = {"dump": fetched} if fetched else {}
+    return run.stage("passages", source, build, code=_CODE, config=identity, parents=parents)
 
 
-def check_passages(run: StudyRun, source: str, passages: Artifact) -> None:
-    """The suite over every passage, and over the sums of the source."""
+def _reusable(run: StudyRun, source: str, identity: Mapping[str, Any]) -> Path | None:
+    """The folder of an earlier snapshot that was cut by the same code and options; its pages need no second reading."""
+    ours = {key: value for key, value in identity.items() if key not in ("source", "content", "sha1")}
+    code = code_fingerprint(_CODE)
+    for earlier in _earlier(run, source):
+        theirs = {key: value for key, value in earlier.manifest.config.items() if key in ours}
+        if earlier.manifest.code == code and theirs == ours:
+            return earlier.folder
+    return None
 
-    def reports() -> list[object]:
-        import pandas as pd
 
-        from data_checks.passages import corpus_frame, corpus_suite, passages_suite
-        from data_checks.runner import run_suite
+def _earlier(run: StudyRun, source: str) -> list[Artifact]:
+    """Passages of the source that the study names as the older snapshot, or of this one; the newest first."""
+    names = {source, run.study.sources[source].previous}
+    found = [one for one in run.artifacts.artifacts() if one.stage == "passages" and one.name in names]
+    found = [one for one in found if "summary" in one.facts and "content" in one.manifest.config]
+    return sorted(found, key=lambda artifact: artifact.created_at, reverse=True)
 
-        frame = pd.read_parquet(passages.file("passages.parquet"))
-        sums = corpus_frame(source, frame, passages.facts)
-        return [
-            run_suite(frame, passages_suite(run.study.passages.words), "passage_id"),
-            run_suite(sums, corpus_suite(), "corpus"),
-        ]
 
-    config = {"words": run.study.passages.words}
-    check_stage(run, "passage-checks", source, reports, {"passages": passages}, ["data_checks.passages"], config)
+def earlier_snapshot(run: StudyRun, source: str, passages: Artifact) -> Artifact | None:
+    """What the passages are compared with: the source that the study names, or what stood here before another dump."""
+    previous = run.study.sources[source].previous
+    if previous:
+        return run.result("passages", previous)
+    content = passages.manifest.config["content"], passages.manifest.parents
+    for earlier in _earlier(run, source):
+        if earlier.created_at < passages.created_at:
+            if (earlier.manifest.config["content"], earlier.manifest.parents) == content:
+                continue  # the same dump, cut by other options or other code
+            return earlier
+    return None
+
+
+def list_changes(run: StudyRun, source: str, before: Artifact, after: Artifact) -> Artifact:
+    """Which passages were added, changed and removed between two snapshots; for the index, and for whoever asks."""
+
+    def build(folder: Path) -> BuildResult:
+        from rag.corpus.changes import passage_changes
+
+        report = passage_changes(before.folder, after.folder, folder)
+        changed = report.added + report.changed + report.removed
+        return BuildResult({"rows_in": after.counts["rows_out"], "rows_out": changed}, report._asdict())
+
+    parents = {"before": before, "after": after}
+    changes = run.stage("changes", source, build, code=["rag.corpus.changes"], parents=parents)
+    facts = changes.facts
+    counts = ", ".join(f"{facts[kind]:,} {kind}" for kind in ("added", "changed", "removed"))
+    run.terminal.note(f"{source}: passages {counts} since {before.name}-{before.fingerprint[:8]}")
+    return changes
+
+
+def check_passages(run: StudyRun, source: str, passages: Artifact, before: Artifact | None) -> None:
+    """The suite over every shard, over the sums of the source, and against the snapshot before.
+
+    A study that names the snapshot before asks for comparable passages and is stopped where they are not; against what
+    merely stood here before, a large difference is a warning.
+    """
+    words, stops = run.study.passages.words, run.study.sources[source].previous is not None
+
+    def reports() -> "Iterable[CheckReport]":
+        from data_checks.passages import check_source
+
+        facts = before.facts if before else None
+        return check_source(source, passages.folder, passages.facts, facts, words, drift_stops=stops)
+
+    parents = {"passages": passages, **({"before": before} if before else {})}
+    check_stage(run, "passage-checks", source, reports, parents, _CHECK_CODE, {"words": words, "drift_stops": stops})

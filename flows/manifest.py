@@ -39,9 +39,9 @@ class ParentRecord(_Frozen):
 
 
 class Manifest(_Frozen):
-    """The content of ``manifest.json``. ``created_at`` and ``seconds`` are never part of the fingerprint."""
+    """The content of ``manifest.json``: nothing of when or how fast, so that equal builds have equal manifests."""
 
-    format: Literal[1] = 1
+    format: Literal[2] = 2
     stage: str
     name: str
     fingerprint: str
@@ -52,8 +52,6 @@ class Manifest(_Frozen):
     counts: dict[str, int]  # rows in, out, rejected, ...
     facts: dict[str, JsonValue]  # whatever else the stage measured
     files: tuple[FileRecord, ...]
-    created_at: str  # ISO 8601, UTC
-    seconds: float  # of the build that finished it
 
 
 class Sound(NamedTuple):

@@ -14,6 +14,15 @@ _MODEL_PACKAGES = {
 }
 
 
+def is_remote(text: str) -> bool:
+    """Whether a source has to be fetched: from a server, from Wikimedia's dumps or from the Hugging Face hub.
+
+    >>> is_remote("wikimedia:enwiki/20240801"), is_remote("dumps/enwiki.xml.bz2")
+    (True, False)
+    """
+    return text.startswith(("http://", "https://", "wikimedia:", "hf:"))
+
+
 def resolve_path(text: str, *, study_folder: Path, demo: Path | None) -> Path:
     """The existing file or folder that a study means by ``text``.
 
@@ -46,6 +55,40 @@ def resolve_model(text: str, *, study_folder: Path, demo: Path | None) -> Path:
     if text.startswith(("package:", "demo:")) or local.exists() or not _is_hub_name(text):
         return resolve_path(text, study_folder=study_folder, demo=demo)
     return _from_hub(text)
+
+
+def download_dataset(text: str, folder: Path) -> str:
+    """Fetch the Parquet files of ``hf:OWNER/NAME/FOLDER[@REVISION]`` into ``folder``; returns the commit.
+
+    Raises ConfigError where the name cannot be, the hub has no such data set, or cannot be reached.
+    """
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError
+
+    name, _, revision = text.removeprefix("hf:").partition("@")
+    parts = name.strip("/").split("/", 2)
+    if len(parts) < 2:
+        raise ConfigError(f"{text!r}: write hf:OWNER/NAME/FOLDER, for example hf:wikimedia/wikipedia/20231101.en")
+    wanted = f"{parts[2]}/*.parquet" if len(parts) == 3 else "*.parquet"
+    dataset = "/".join(parts[:2])
+    try:
+        snapshot_download(
+            dataset, repo_type="dataset", revision=revision or None, allow_patterns=[wanted], local_dir=folder
+        )
+    except HFValidationError as error:
+        raise ConfigError(f"{text!r} cannot be a data set's name: {error}") from error
+    except HfHubHTTPError as error:
+        raise ConfigError(f"the hub has no {text!r} for you ({error}); check the name, or your login") from error
+    except OSError as error:
+        raise ConfigError(
+            f"{text!r} cannot be fetched and the hub cannot be reached; download it where there is a network "
+            "(hf download --repo-type dataset) and name the folder"
+        ) from error
+    # The first line of what the hub's client notes beside each file it puts into a folder.
+    notes = sorted((folder / ".cache" / "huggingface" / "download").rglob("*.metadata"))
+    if not notes:
+        raise ConfigError(f"{text!r}: the data set has no {wanted}; name the folder that holds its Parquet files")
+    return notes[0].read_text(encoding="utf-8").partition("\n")[0]
 
 
 def _inside(folder: Path, inner: str, text: str) -> Path:

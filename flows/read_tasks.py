@@ -1,6 +1,7 @@
 """Task files in their real formats to checked questions."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from prefect import flow
 
@@ -10,6 +11,9 @@ from flows.recording import record_dataset, record_questions, record_rejects
 from flows.study_run import StudyRun, study_run
 from flows.tasks import run_name
 from rag.records import Split
+
+if TYPE_CHECKING:
+    from data_checks.results import CheckReport
 
 SPLITS: tuple[Split, ...] = ("train", "dev", "test")
 
@@ -59,12 +63,12 @@ def check_questions(run: StudyRun, task: str, questions: Artifact) -> None:
     """The suite over every split, and no question of the test set in the training set."""
     config = run.study.tasks[task]
 
-    def reports() -> list[object]:
+    def reports() -> "list[CheckReport]":
         from data_checks.questions import overlap_frame, overlap_suite, questions_frame, questions_suite
         from data_checks.runner import run_suite
         from rag.tasks.table import read_questions
 
-        found: list[object] = []
+        found: list[CheckReport] = []
         frames = {}
         for split in questions.facts["splits"]:
             rows = read_questions(questions.file("questions.parquet"), split)

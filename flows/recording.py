@@ -12,6 +12,8 @@ import pyarrow.parquet as pq
 from flows.artifacts import Artifact
 from flows.study_run import StudyRun
 
+_OF_A_CHECK = ("expectation", "success", "n_unexpected", "observed", "message", "severity")
+
 
 def record_dataset(run: StudyRun, kind: str, artifact: Artifact) -> None:
     """The size of a table of data."""
@@ -28,14 +30,14 @@ def record_checks(run: StudyRun, artifact: Artifact) -> None:
     key = {"run_id": run.run_id, "stage": artifact.stage, "name": artifact.name}
     rows = [
         {
-            "suite": report["suite"],
-            "n_rows": report["n_rows"],
+            **{name: report[name] for name in ("suite", "n_rows", "batch")},
             "column_name": result["column"] or "",
-            "ordinal": number,  # a suite may expect the same of a column twice, with other arguments
-            **{name: result[name] for name in ("expectation", "success", "n_unexpected", "observed", "message")},
+            "ordinal": number,  # a suite may expect the same of a column twice, and is run over every shard
+            **{name: result[name] for name in _OF_A_CHECK},
         }
-        for report in artifact.facts["reports"]
-        for number, result in enumerate(report["results"])
+        for number, (report, result) in enumerate(
+            (report, result) for report in artifact.facts["reports"] for result in report["results"]
+        )
     ]
     run.rows.replace("checks", key, rows)
     record_rejects(run, artifact)
@@ -52,12 +54,28 @@ def record_rejects(run: StudyRun, artifact: Artifact, name: str = "rejects.jsonl
             "source": reject.get("source", artifact.name),
             "row": reject.get("row", number),
             "reason": reject["reason"],
-            "text": str(reject.get("text") or reject.get("title") or reject.get("row_id") or ""),
+            "text": _rejected(reject),
         }
         for number, reject in enumerate(rejects, start=1)
     ]
     key = {"run_id": run.run_id, "stage": artifact.stage, "name": artifact.name}
     run.rows.replace("rejects", key, rows)
+
+
+def _rejected(reject: Mapping[str, Any]) -> str:
+    """What a reject is of, in the words of whatever turned it away."""
+    if "row_id" in reject:
+        return f"{reject['row_id']}: {reject.get('value', '')}"
+    return str(reject.get("text") or reject.get("title") or "")
+
+
+def record_dropped_templates(run: StudyRun, artifact: Artifact) -> None:
+    """The templates of a dump whose text no handler renders."""
+    if run.rows.knows(artifact):
+        return
+    counts = artifact.facts["unrendered_templates"]
+    rows = [{"template": template, "dropped": dropped} for template, dropped in counts.items()]
+    run.rows.replace("dropped_templates", {"run_id": run.run_id, "name": artifact.name}, rows)
 
 
 def record_questions(run: StudyRun, task: str, artifact: Artifact) -> None:

@@ -11,7 +11,7 @@ from flows.evaluate_model import evaluate_model
 from flows.ingest_passages import ingest_passages
 from flows.publish_report import publish_report, report_path
 from flows.read_tasks import read_tasks
-from flows.study_run import StudyRun, mark, study_run
+from flows.study_run import mark, study_run
 from flows.swap_index import swap_index
 from flows.tasks import run_name
 from flows.train_model import train_model
@@ -34,7 +34,7 @@ def run_study(study: str, overrides: tuple[str, ...] = ()) -> StudyResult:
         was_complete = run_status(run.results, run.run_id) == "complete"
         if not was_complete:
             mark(run, "running")
-        for source in _used_sources(run):
+        for source in run.study.sources:
             ingest_passages(study, source, overrides)
         read_tasks(study, overrides)
         for corpus in run.study.corpora:
@@ -49,9 +49,3 @@ def run_study(study: str, overrides: tuple[str, ...] = ()) -> StudyResult:
             mark(run, "complete")
             publish_report(study, overrides)
         return StudyResult(run.run_id, report, run.computed, run.found)
-
-
-def _used_sources(run: StudyRun) -> list[str]:
-    """The sources of the corpora, each once, in the study's order."""
-    used = {source for sources in run.study.corpora.values() for source in sources}
-    return [source for source in run.study.sources if source in used]

@@ -28,6 +28,9 @@ class Settings(BaseSettings):
     workspace: Path = Path("openbook-workspace")  # artifacts, database and reports; relative to the working directory
     threads: int | None = Field(None, ge=1)  # of one process; None: every core it may use
     device: Literal["auto", "cpu", "cuda"] = "auto"
+    workers: int | None = Field(None, ge=1)  # processes that read a dump; None: one for each core it may use
+    dumps_url: str = Field("https://dumps.wikimedia.org", pattern="^https?://.+")  # or a mirror of it
+    proxy: str | None = None  # "http://host:port" for downloads; the environment's own proxies are not used
 
     @classmethod
     def settings_customise_sources(
@@ -55,6 +58,13 @@ class Settings(BaseSettings):
     def reports_folder(self) -> Path:
         """Where reports are written."""
         return self._root / "reports"
+
+    @property
+    def worker_processes(self) -> int:
+        """How many processes read a dump side by side."""
+        if self.workers:
+            return self.workers
+        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
     @property
     def _root(self) -> Path:

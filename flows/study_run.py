@@ -23,7 +23,7 @@ from flows.code_fingerprint import code_fingerprint
 from flows.files import file_sha256
 from flows.input_hashes import InputHashes
 from flows.manifest import json_sha256
-from flows.paths import resolve_path
+from flows.paths import is_remote, resolve_path
 from flows.prefect_progress import prefect_progress
 from flows.run_rows import RunRows
 from flows.settings import Settings, load_settings, prepare_workspace
@@ -38,8 +38,10 @@ STUDIES = Path(__file__).parent / "studies"
 _LIBRARIES = ("torch", "transformers", "faiss-cpu", "numpy", "duckdb", "prefect", "great-expectations", "pyarrow")
 _ALL_CODE = (
     "rag.predictions", "rag.pipeline", "rag.training.loop", "rag.training.checkpoint", "rag.modeling.packaged",
-    "rag.corpus.ingest", "rag.tasks", "rag.tasks.table", "rag.evaluation.compare", "rag.evaluation.score_files",
-    "rag.evaluation.swap", "rag.demo.world", "data_checks.passages", "data_checks.questions", "data_checks.runner",
+    "rag.corpus.ingest", "rag.corpus.summary", "rag.corpus.changes", "rag.corpus.coverage",
+    "rag.tasks", "rag.tasks.table", "rag.evaluation.compare", "rag.evaluation.score_files", "rag.evaluation.swap",
+    "rag.demo.world", "data_checks.passages", "data_checks.questions", "data_checks.runner",
+    "data_checks.results", "data_checks.data_docs",
 )  # fmt: skip
 _ACTIVE: ContextVar["StudyRun | None"] = ContextVar("active study run", default=None)
 # Whether somebody can look at what Prefect shows: not so with the embedded server, which ends with the command.
@@ -102,7 +104,7 @@ class StudyRun:
         tasks = [getattr(task, split) for task in self.study.tasks.values() for split in ("train", "dev", "test")]
         facts = [self.study.swap.facts] if self.study.swap else []
         named = [*(source.path for source in self.study.sources.values()), *filter(None, tasks), *facts]
-        files = {text: self.file_identity(text) for text in named if not text.startswith("demo:")}
+        files = {text: self.content_identity(text) for text in named if not text.startswith("demo:")}
         return {"files": files, "demo": _demo_tables() if len(files) < len(set(named)) else {}}
 
     @property
@@ -186,6 +188,10 @@ class StudyRun:
         """A path of the study file: plain, ``package:`` or ``demo:``."""
         demo = self.demo_world.folder if text.startswith("demo:") else None
         return resolve_path(text, study_folder=self.folder, demo=demo)
+
+    def content_identity(self, text: str) -> dict[str, str]:
+        """What names the content of a file or folder; of one that is fetched, its address, which says the date."""
+        return {"address": text} if is_remote(text) else {"sha256": self.hashes.sha256(self.path(text))}
 
     def file_identity(self, text: str) -> dict[str, str]:
         """What names the content of an input: its sha256, whatever its path is."""
@@ -339,7 +345,7 @@ def _artifact_row(artifact: Artifact, root: Path) -> dict[str, Any]:
     return {
         "stage": artifact.stage,
         "name": artifact.name,
-        "created_at": datetime.fromisoformat(manifest.created_at),
+        "created_at": artifact.created_at,
         "path": str(artifact.folder.relative_to(root.parent)),
         "bytes": sum(record.size for record in manifest.files),
         "manifest_json": json.loads(manifest.model_dump_json()),

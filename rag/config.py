@@ -22,18 +22,42 @@ class _Frozen(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class SourceConfig(_Frozen):
-    """One MediaWiki dump."""
+SourceFormat = Literal["mediawiki", "psgs", "hf-articles", "kilt", "fever", "jsonl", "documents"]
 
-    path: str  # a file, "package:NAME/FILE" or "demo:FILE"
+
+class SourceConfig(_Frozen):
+    """Where pages or passages come from: a MediaWiki dump or one of the other formats."""
+
+    # A file or folder, "package:NAME/FILE", "demo:FILE"; "https://..." of a file, or of a folder with a dump in it (it
+    # ends with "/"); "wikimedia:enwiki/20240801" for a dump of the Wikimedia Foundation; "hf:OWNER/NAME/FOLDER" for a
+    # data set of the Hugging Face hub.
+    path: str
+    format: SourceFormat = "mediawiki"
+    dump_job: Literal["multistream", "articles"] = "multistream"  # which files of a dump folder
+    sha1: str | None = Field(None, pattern="^[0-9a-f]{40}$")  # as published, for a single file
+    until: date | None = None  # of a dump with all revisions: each page as it was at the end of this day (UTC)
+    expected_rows: int | None = Field(None, ge=1)  # of a psgs file; None: DPR's 21,015,324
     max_passages_per_page: int | None = Field(None, ge=1)  # the rest is counted as left out; None keeps all
+    previous: str | None = None  # the source that is an older snapshot of the same wiki: what changed since
 
 
 class PassageConfig(_Frozen):
-    """How pages are cut (DPR: disjoint passages of 100 words)."""
+    """How pages become passages (DPR: disjoint passages of 100 words, without tables, infoboxes and lists)."""
 
-    words: int = Field(100, ge=1)
+    words: int = Field(100, ge=1, le=32767)
+    tail: Literal["short", "wrap"] = "short"  # wrap: the last passage is filled up from the start of the page, as DPR's
+    headings: bool = False  # as lines of their own
+    tables: bool = False  # a row a line, "header: cell; header: cell"
+    infoboxes: bool = False  # a field a line, "name: value"
+    captions: bool = False  # of images, as paragraphs
     keep_disambiguation: bool = False
+    keep_lists: bool = False  # pages named "List of ...", "Index of ..." and "Outline of ..."
+    keep_redirects: bool = False  # as a passage "Redirect to: TARGET"
+    exact_duplicates: Literal["keep", "drop"] = "keep"  # the same text on another page; counted in any case
+    near_duplicates: Literal["keep", "drop"] = "keep"
+    boilerplate: Literal["keep", "drop"] = "keep"  # near duplicates that stand on many pages
+    near_duplicate_jaccard: float = Field(0.8, gt=0, le=1)  # of sets of 5 words in a row
+    boilerplate_pages: int = Field(10, ge=2)
 
 
 class EncoderConfig(_Frozen):
@@ -168,6 +192,12 @@ class StudyConfig(_Frozen):
     def _names_resolve(self) -> "StudyConfig":
         for corpus, sources in self.corpora.items():
             _known(f"corpora.{corpus}", sources, self.sources)
+        ingested: list[str] = []
+        for name, source in self.sources.items():
+            _known(f"sources.{name}.previous", [source.previous] if source.previous else [], self.sources)
+            if source.previous and source.previous not in ingested:
+                raise ValueError(f"sources.{name}.previous = {source.previous!r} must name a source that stands before it")
+            ingested.append(name)
         earlier: list[str] = []
         for name, model in self.models.items():
             if model.init_from in self.models and model.init_from not in earlier:

@@ -7,7 +7,7 @@ RagError
 ├── IndexMismatchError    an index that does not belong to these passages or this encoder
 ├── CheckpointError       a checkpoint that is damaged, of the other family, or of another index
 ├── TrainingError         a training that diverged, collapsed or trained nothing
-└── ResourceError         too little memory or disk, or a place that cannot be written
+└── ResourceError         too little memory or disk, a place that cannot be written, a server out of reach
 """
 
 
@@ -40,4 +40,4 @@ class TrainingError(RagError):
 
 
 class ResourceError(RagError):
-    """The machine lacks what the work needs: memory, disk space or a writable folder."""
+    """The machine lacks what the work needs: memory, disk space, a writable folder, or a server that answers."""

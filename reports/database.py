@@ -67,6 +67,8 @@ def apply_schema(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
     is_new = not connection.execute(TABLES).fetchall()
     connection.execute("BEGIN TRANSACTION")
     try:
+        if not is_new:
+            _add_new_columns(connection, sql)
         connection.execute(sql)
     except duckdb.Error as error:
         raise _other_build(path, first_line(error)) from error
@@ -95,18 +97,35 @@ def refuse_newer(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
         )
 
 
-def _same_columns(connection: duckdb.DuckDBPyConnection, sql: str, path: Path) -> None:
-    """A table that was there before keeps its columns, so they must be the ones of the contract."""
-    columns = (
-        "SELECT table_name || '.' || column_name || ' ' || data_type FROM duckdb_columns() "
-        "WHERE database_name = current_database() AND NOT internal AND table_name NOT LIKE 'v\\_%' ESCAPE '\\'"
-    )
+_COLUMNS = (
+    "SELECT table_name, column_name, data_type, column_default FROM duckdb_columns() "
+    "WHERE database_name = current_database() AND NOT internal AND table_name NOT LIKE 'v\\_%' ESCAPE '\\'"
+)
+
+
+def _wanted_columns(sql: str) -> dict[tuple[str, str], tuple[str, str | None]]:
+    """Type and default of every column of the contract, by table and name."""
     with duckdb.connect(":memory:") as fresh:
         fresh.execute(sql)
-        wanted = set(fresh.execute(columns).fetchall())
-    found = set(connection.execute(columns).fetchall())
+        return {(table, name): (kind, default) for table, name, kind, default in fresh.execute(_COLUMNS).fetchall()}
+
+
+def _add_new_columns(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
+    """Columns that the contract gained since the file was made; its rows get the default there."""
+    found = {(table, name) for table, name, _, _ in connection.execute(_COLUMNS).fetchall()}
+    tables = {table for table, _ in found}
+    for (table, name), (kind, default) in _wanted_columns(sql).items():
+        if table in tables and (table, name) not in found:
+            value = f" DEFAULT {default}" if default else ""
+            connection.execute(f"ALTER TABLE {quoted(table)} ADD COLUMN {quoted(name)} {kind}{value}")
+
+
+def _same_columns(connection: duckdb.DuckDBPyConnection, sql: str, path: Path) -> None:
+    """A table that was there before keeps its columns, so they must be the ones of the contract."""
+    wanted = {f"{table}.{name} {kind}" for (table, name), (kind, _) in _wanted_columns(sql).items()}
+    found = {f"{table}.{name} {kind}" for table, name, kind, _ in connection.execute(_COLUMNS).fetchall()}
     if wanted != found:
-        raise _other_build(path, ", ".join(sorted(name for (name,) in wanted ^ found)[:5]))
+        raise _other_build(path, ", ".join(sorted(wanted ^ found)[:5]))
 
 
 def _other_build(path: Path, difference: str) -> StoreError:

@@ -1,9 +1,10 @@
-"""The tables that say how the results came about: definitions, checks, rejects, stages, artifacts."""
+"""The tables that say how the results came about: definitions, training, stages, artifacts; and those of the data."""
 
 import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from reports import data_tables
 from reports.cells import (
     DASH,
     Cell,
@@ -20,8 +21,6 @@ from reports.cells import (
     size,
 )
 from reports.store import Snapshot
-
-_SHOWN_TEXT = 200  # characters of a rejected row
 
 
 def metric_anchor(row: Mapping[str, Any]) -> str:
@@ -221,65 +220,6 @@ FROM training_steps WHERE run_id = ? GROUP BY model ORDER BY model
 """
 
 
-def check_table(snapshot: Snapshot, run_id: str) -> ReportTable:
-    """Data checks, one row a suite."""
-    rows = snapshot.query("SELECT * FROM v_checks WHERE run_id = ? ORDER BY stage, name, suite", [run_id]).records()
-    columns = headings("stage", "of", "suite", "rows >", "expectations >", "failed >", "result")
-    body = tuple(
-        (
-            Cell(row["stage"]),
-            Cell(row["name"] or DASH),
-            Cell(row["suite"]),
-            Cell(number(row["n_rows"]), row["n_rows"]),
-            Cell(number(row["n_checks"]), row["n_checks"]),
-            Cell(number(row["n_failed"]), row["n_failed"]),
-            Cell("passed" if row["success"] else "failed", alarm=not row["success"]),
-        )
-        for row in rows
-    )
-    return ReportTable("checks", "Data checks", "Great Expectations suites, one a table of data.", columns, body)
-
-
-def failed_check_table(snapshot: Snapshot, run_id: str) -> ReportTable:
-    """The expectations that did not hold."""
-    rows = snapshot.query(
-        "SELECT * FROM checks WHERE run_id = ? AND NOT success ORDER BY stage, name, suite, expectation, column_name",
-        [run_id],
-    ).records()
-    columns = headings("stage", "suite", "expectation", "unexpected rows >", "observed", "message")
-    body = tuple(
-        (
-            Cell(row["stage"], detail=row["name"]),
-            Cell(row["suite"]),
-            Cell(row["expectation"], detail=row["column_name"], alarm=True),
-            Cell(f"{number(row['n_unexpected'])} of {number(row['n_rows'])}", row["n_unexpected"]),
-            Cell(row["observed"] or DASH),
-            Cell(row["message"] or DASH),
-        )
-        for row in rows
-    )
-    return ReportTable("failed_checks", "Failed expectations", "With what was seen instead.", columns, body)
-
-
-def reject_table(snapshot: Snapshot, run_id: str) -> ReportTable:
-    """Rejected rows by reason."""
-    rows = snapshot.query(
-        "SELECT * FROM v_rejects WHERE run_id = ? ORDER BY stage, name, source, n_rejected DESC, reason", [run_id]
-    ).records()
-    columns = headings("stage", "source", "reason", "rows >", "the first")
-    body = tuple(
-        (
-            Cell(row["stage"], detail=row["name"]),
-            Cell(row["source"]),
-            Cell(row["reason"]),
-            Cell(number(row["n_rejected"]), row["n_rejected"]),
-            Cell((row["first_text"] or DASH)[:_SHOWN_TEXT], detail=f"row {row['first_row']}"),
-        )
-        for row in rows
-    )
-    return ReportTable("rejects", "Rejected rows", "Input that could not be used, by reason.", columns, body)
-
-
 def stage_table(snapshot: Snapshot, run_id: str) -> ReportTable:
     """The last call of each stage, and what its artifact cost when it was made."""
     rows = snapshot.query(
@@ -354,9 +294,11 @@ BUILDERS: dict[str, Callable[[Snapshot, str], ReportTable]] = {
     "swap_answers": swap_answer_table,
     "definitions": definition_table,
     "training": training_table,
-    "checks": check_table,
-    "failed_checks": failed_check_table,
-    "rejects": reject_table,
+    "sources": data_tables.source_table,
+    "dropped_templates": data_tables.dropped_template_table,
+    "checks": data_tables.check_table,
+    "failed_checks": data_tables.failed_check_table,
+    "rejects": data_tables.reject_table,
     "stages": stage_table,
     "lineage": lineage_table,
 }

@@ -135,7 +135,7 @@ CREATE TABLE IF NOT EXISTS datasets (
 );
 COMMENT ON TABLE datasets IS 'Size of every table of data among the artifacts.';
 COMMENT ON COLUMN datasets.fingerprint IS 'The artifact that holds it.';
-COMMENT ON COLUMN datasets.kind IS 'passages, questions, vectors or index.';
+COMMENT ON COLUMN datasets.kind IS 'dump, passages, changes, questions, vectors or index.';
 COMMENT ON COLUMN datasets.name IS 'The source, corpus or task.';
 COMMENT ON COLUMN datasets.rows IS 'Number of rows.';
 COMMENT ON COLUMN datasets.counts_json IS 'Other counts: pages, redirects, passages left out, ...';
@@ -429,6 +429,8 @@ CREATE TABLE IF NOT EXISTS checks (
     n_unexpected BIGINT,
     observed VARCHAR,
     message VARCHAR,
+    severity VARCHAR DEFAULT 'critical',
+    batch VARCHAR DEFAULT '',
     PRIMARY KEY (run_id, stage, name, suite, expectation, column_name, ordinal)
 );
 COMMENT ON TABLE checks IS 'Results of the data checks, one row an expectation.';
@@ -444,6 +446,21 @@ COMMENT ON COLUMN checks.n_rows IS 'Rows that were checked.';
 COMMENT ON COLUMN checks.n_unexpected IS 'Rows that broke it.';
 COMMENT ON COLUMN checks.observed IS 'What was seen: a value, or the first rows that broke it.';
 COMMENT ON COLUMN checks.message IS 'Why it failed, in words.';
+COMMENT ON COLUMN checks.severity IS 'critical: a failure stops the study; warning and info: it is shown and the study goes on.';
+COMMENT ON COLUMN checks.batch IS 'The shard that was checked; empty for a whole table.';
+
+CREATE TABLE IF NOT EXISTS dropped_templates (
+    run_id VARCHAR NOT NULL,
+    name VARCHAR NOT NULL,
+    template VARCHAR NOT NULL,
+    dropped BIGINT NOT NULL,
+    PRIMARY KEY (run_id, name, template)
+);
+COMMENT ON TABLE dropped_templates IS 'Templates of a dump that no handler renders, the most frequent ones; all of them, page by page, stand in pages-*.parquet of the passages artifact.';
+COMMENT ON COLUMN dropped_templates.run_id IS 'The run.';
+COMMENT ON COLUMN dropped_templates.name IS 'The source.';
+COMMENT ON COLUMN dropped_templates.template IS 'Lower-case name of the template.';
+COMMENT ON COLUMN dropped_templates.dropped IS 'How often its text was left out.';
 
 CREATE TABLE IF NOT EXISTS rejects (
     run_id VARCHAR NOT NULL,
@@ -604,12 +621,20 @@ COMMENT ON VIEW v_index_recall IS 'Approximate against exact search, with the ga
 
 CREATE OR REPLACE VIEW v_checks AS
 SELECT run_id, stage, name, suite,
-       count(*) AS n_checks,
-       count(*) FILTER (NOT success) AS n_failed,
-       max(n_rows) AS n_rows,
-       n_failed = 0 AS success
-FROM checks GROUP BY ALL;
-COMMENT ON VIEW v_checks IS 'Data checks, one row a suite.';
+       sum(n_checks)::BIGINT AS n_checks,
+       sum(n_failed)::BIGINT AS n_failed,
+       sum(n_warnings)::BIGINT AS n_warnings,
+       sum(n_rows)::BIGINT AS n_rows,
+       sum(n_failed) = 0 AS success
+FROM (
+    SELECT run_id, stage, name, suite, batch,
+           count(*) AS n_checks,
+           count(*) FILTER (NOT success AND severity = 'critical') AS n_failed,
+           count(*) FILTER (NOT success AND severity <> 'critical') AS n_warnings,
+           max(n_rows) AS n_rows
+    FROM checks GROUP BY ALL
+) GROUP BY ALL;
+COMMENT ON VIEW v_checks IS 'Data checks, one row a suite over all its shards; it holds where nothing critical failed.';
 
 CREATE OR REPLACE VIEW v_rejects AS
 SELECT run_id, stage, name, source, reason, count(*) AS n_rejected, arg_min(text, row) AS first_text, min(row) AS first_row
@@ -634,6 +659,26 @@ LEFT JOIN datasets AS d USING (fingerprint)
 LEFT JOIN lineage AS l ON l.child_fingerprint = ra.fingerprint
 LEFT JOIN artifacts AS p ON p.fingerprint = l.parent_fingerprint;
 COMMENT ON VIEW v_lineage IS 'Artifacts of a run with their parents.';
+
+CREATE OR REPLACE VIEW v_sources AS
+SELECT ra.run_id, ra.fingerprint, d.name AS source, d.rows AS passages,
+       (d.counts_json->>'$.pages')::BIGINT AS pages,
+       (d.counts_json->>'$.articles')::BIGINT AS articles,
+       (d.counts_json->>'$.redirects')::BIGINT AS redirects,
+       (d.counts_json->>'$.disambiguation')::BIGINT AS disambiguation,
+       (d.counts_json->>'$.lists')::BIGINT AS lists,
+       (d.counts_json->>'$.empty_articles')::BIGINT AS empty_articles,
+       (d.counts_json->>'$.left_out_by_cap')::BIGINT AS left_out_by_cap,
+       (d.counts_json->>'$.rejects')::BIGINT AS rejects,
+       (d.counts_json->>'$.duplicates.exact')::BIGINT AS exact_duplicates,
+       (d.counts_json->>'$.duplicates.near')::BIGINT AS near_duplicates,
+       (d.counts_json->>'$.duplicates.boilerplate')::BIGINT AS boilerplate,
+       (d.counts_json->>'$.duplicates.dropped')::BIGINT AS dropped_duplicates,
+       d.counts_json->>'$.site.dbname' AS wiki,
+       d.counts_json->'$.files' AS files_json
+FROM run_artifacts AS ra JOIN datasets AS d USING (fingerprint)
+WHERE d.kind = 'passages';
+COMMENT ON VIEW v_sources IS 'Sources of a run: what became of every page, and the files they were read from with the sums that were checked.';
 
 CREATE OR REPLACE VIEW v_expected AS
 SELECT e.*, r.status IS DISTINCT FROM 'complete' AS partial

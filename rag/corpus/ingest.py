@@ -1,199 +1,178 @@
-"""One dump to one folder of passages, with every page accounted for."""
+"""A source to a folder of passages, with every page accounted for.
+
+The folder gets ``passages-NNNNN.parquet`` (the passages), ``pages-NNNNN.parquet`` (the ledger: what became of each
+page), ``rejects.jsonl`` and ``duplicates.parquet``. A source is worked on in batches of constant size, and what goes
+where depends on their order alone: any number of workers, any interruption, and with or without an earlier ingest to
+copy from, the bytes are the same.
+"""
 
 import json
-import os
-import re
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
-from typing import IO, NamedTuple
-
-import pyarrow.parquet as pq
+from typing import Any, NamedTuple
 
 from rag.config import PassageConfig
-from rag.corpus.dump import read_pages
-from rag.corpus.passages import PASSAGE_SCHEMA, ROW_GROUP_ROWS, PassageRow, passage_rows, passage_table
-from rag.corpus.wikitext import render
-from rag.errors import ConfigError, ResourceError
-from rag.records import Page
+from rag.corpus.dump import SiteInfo, check_page_count, read_site
+from rag.corpus.duplicates import KINDS, drop_duplicates, find_duplicates
+from rag.corpus.earlier_ingest import EarlierIngest
+from rag.corpus.ingest_batches import SourceSpec, batches_left, dump_batches, item_batches
+from rag.corpus.ingest_pages import Recipe
+from rag.corpus.ingest_report import IngestReport, make_report
+from rag.corpus.ingest_state import REJECTS_FILE, IngestState, inputs_identity, load_state, remove_state, save_state
+from rag.corpus.ingest_workers import Done, make_batches
+from rag.corpus.ingest_writer import DUPLICATES_FILE, IngestWriter
+from rag.corpus.ledger import LEDGER_SCHEMA, SETTINGS, ledger_settings
+from rag.corpus.passages import passage_files
+from rag.corpus.wikitext import RenderOptions
+from rag.corpus.wikitext_namespaces import render_options
+from rag.errors import ConfigError, DataError, ResourceError
 
-PASSAGES_FILE = "passages.parquet"
-REJECTS_FILE = "rejects.jsonl"
-_MAX_WORDS = 32767  # the words column is int16
-_TOP_TEMPLATES = 50
-# {{disambiguation}} and the names it goes by, redirects to it and its special forms.
-_DISAMBIGUATION_TEMPLATES = (
-    "1la|2cc|2la|3cc|3la|4cc|4la|airport disambig|airport disambiguation|biology disambiguation|"
-    "call sign disambiguation|callsigndis|chinese title disambiguation|chinesetitledisambig|dab|dab cleanup|"
-    "dabpage|dbig|disam|disamb|disambig|disambig cleanup|disambig-cleanup|disambiguation|disambiguation cleanup|"
-    "disambiguation page|genus disambig|genus disambiguation|geo-dis|geodab|geodis|hndab|hndis|hndis-cleanup|"
-    "hospital disambiguation|hospitaldis|human name disambiguation|letter disambiguation|"
-    "letter-number combination disambiguation|letter-numbercombdisambig|mathdab|mathdisambig|"
-    "mathematical disambiguation|mil-unit-dis|military unit disambiguation|music disambiguation|"
-    "number disambiguation|numberdis|opus disambiguation|phonetics disambiguation|place name disambiguation|"
-    "portal disambiguation|road disambiguation|roadis|school disambiguation|schooldis|"
-    "species latin name abbreviation disambiguation|species latin name disambiguation|split dab|"
-    "station disambiguation|stationdis|synagogue disambiguation|taxonomic authority disambiguation|"
-    "taxonomy disambiguation|template disambiguation|tla|tladab|tladisambig|tndis|wikipedia disambiguation"
-)
-_DISAMBIGUATION = re.compile(rf"\{{\{{\s*(?:{_DISAMBIGUATION_TEMPLATES})\s*(?:\||\}}\}})", re.IGNORECASE)
+__all__ = ["DUPLICATES_FILE", "REJECTS_FILE", "IngestReport", "SourceSpec", "ingest"]
+
+# Options of what is done with whole shards.
+_AFTERWARDS = {"exact_duplicates", "near_duplicates", "boilerplate", "near_duplicate_jaccard", "boilerplate_pages"}
+
+Progress = Callable[[Iterable[Any]], Iterable[Any]]
 
 
-@dataclass(frozen=True)
-class IngestReport:
-    """What became of every page of a dump.
-
-    pages = other_namespaces + redirects + disambiguation + articles, and
-    articles = articles with a passage + empty_articles.
-    """
-
-    pages: int
-    other_namespaces: int  # pages that are not articles: talk, templates, ...
-    redirects: int  # in the article namespace
-    disambiguation: int  # left out; 0 where the options keep them, for they count as articles then
-    articles: int
-    empty_articles: int  # no plain text: each is a reject
-    passages: int
-    left_out_by_cap: int  # passages beyond max_passages_per_page
-    rejects: int
-    unrendered_templates: dict[str, int] = field(default_factory=dict)  # the most frequent, most frequent first
-
-    def to_json(self) -> str:
-        """The report as one JSON object, the same bytes for the same report."""
-        return json.dumps(self.__dict__, ensure_ascii=False, indent=2) + "\n"
-
-
-class _Reject(NamedTuple):
-    source: str
-    page_id: int
-    revision_id: int
-    title: str
-    reason: str
-
-
-def ingest_dump(
-    dump: Path,
-    source: str,
+def ingest(
+    spec: SourceSpec,
     options: PassageConfig,
-    max_passages_per_page: int | None,
     out: Path,
-    progress: Callable[[Iterable[Page]], Iterable[Page]] = iter,
+    workers: int = 1,
+    previous: Path | None = None,
+    progress: Progress = iter,
 ) -> IngestReport:
-    """Cut the articles of ``dump`` into passages: ``passages.parquet`` and ``rejects.jsonl`` in the folder ``out``.
+    """Cut the articles of a source into passages, in the folder ``out``.
 
-    Only pages of namespace 0 are articles; redirects and, by option, disambiguation pages are counted and left out.
-    Every article without a passage is a reject with its reason. The same dump and options give the same bytes.
-    Raises DumpError where the dump cannot be read to its end, ConfigError for options that cannot be, and
-    ResourceError where ``out`` cannot be written; no file of the final name appears then.
+    Only pages of namespace 0 are articles; redirects, disambiguation pages and lists are counted and, by option, left
+    out. Every article without a passage is a reject with its reason. A call that was stopped goes on after its last
+    whole shard when it is repeated with the same inputs. ``previous`` is the folder of an earlier dump of the same
+    wiki, ingested by the same code: pages of the same revision are copied from it if its options were the same.
+
+    Raises DumpError or DataError where the source cannot be read to its end, ConfigError for fewer than one worker,
+    and ResourceError where ``out`` cannot be written or a worker process was ended.
     """
-    if options.words > _MAX_WORDS:
-        raise ConfigError(f"passages.words = {options.words} is more than {_MAX_WORDS}; DPR uses 100")
-    ingestion = _Ingestion(source, options, max_passages_per_page)
+    if workers < 1:
+        raise ConfigError(f"{workers} workers cannot ingest {spec.name}; give 1 or more")
     try:
+        site = _site(spec)
+        recipe = _recipe(spec, options, site)
         out.mkdir(parents=True, exist_ok=True)
-        with _written(out / PASSAGES_FILE) as passages_file, _written(out / REJECTS_FILE) as rejects_file:
-            with pq.ParquetWriter(
-                passages_file, PASSAGE_SCHEMA, compression="zstd", write_page_checksum=True
-            ) as writer:
-                for rows in _row_groups(ingestion.rows(progress(read_pages(dump)))):
-                    writer.write_table(passage_table(rows), row_group_size=ROW_GROUP_ROWS)
-            for reject in ingestion.rejects:
-                rejects_file.write(json.dumps(reject._asdict(), ensure_ascii=False).encode() + b"\n")
+        state = load_state(out, inputs_identity(spec, options))
+        if not state.pages_done:
+            state = _write_pages(spec, recipe, state, out, _Help(workers, _same_settings(recipe, previous), progress))
+        state = _settle_duplicates(options, state, out, progress)
+        report = make_report(out, state, site)
+        remove_state(out)
     except OSError as error:
-        raise ResourceError(
-            f"cannot write passages into {out}: {error}; check the folder and the disk space"
-        ) from error
-    return ingestion.report()
+        raise ResourceError(f"cannot write passages into {out}: {error}; check folder and disk space") from error
+    return report
 
 
-class _Ingestion:
-    """The state of one pass over a dump: counts, rejects and the rows on their way."""
+class _Help(NamedTuple):
+    """What makes an ingest faster, and shows how far it is; never what it writes."""
 
-    def __init__(self, source: str, options: PassageConfig, max_passages_per_page: int | None) -> None:
-        self.rejects: list[_Reject] = []
-        self._source = source
-        self._options = options
-        self._cap = max_passages_per_page
-        self._counts: Counter[str] = Counter()
-        self._unrendered: Counter[str] = Counter()
-
-    def rows(self, pages: Iterable[Page]) -> Iterator[PassageRow]:
-        for page in pages:
-            self._counts["pages"] += 1
-            kind = self._kind(page)
-            self._counts[kind] += 1
-            if kind == "articles":
-                yield from self._article(page)
-
-    def report(self) -> IngestReport:
-        top = sorted(self._unrendered.items(), key=lambda item: (-item[1], item[0]))[:_TOP_TEMPLATES]
-        return IngestReport(
-            pages=self._counts["pages"],
-            other_namespaces=self._counts["other_namespaces"],
-            redirects=self._counts["redirects"],
-            disambiguation=self._counts["disambiguation"],
-            articles=self._counts["articles"],
-            empty_articles=self._counts["empty_articles"],
-            passages=self._counts["passages"],
-            left_out_by_cap=self._counts["left_out_by_cap"],
-            rejects=len(self.rejects),
-            unrendered_templates=dict(top),
-        )
-
-    def _kind(self, page: Page) -> str:
-        if page.namespace != 0:
-            return "other_namespaces"
-        if page.redirect is not None:
-            return "redirects"
-        if not self._options.keep_disambiguation and is_disambiguation(page):
-            return "disambiguation"
-        return "articles"
-
-    def _article(self, page: Page) -> Iterator[PassageRow]:
-        rendered = render(page.wikitext)
-        self._unrendered.update(rendered.unrendered)
-        rows = passage_rows(self._source, page, rendered.text, self._options.words)
-        if not rows:
-            self._counts["empty_articles"] += 1
-            reason = "no plain text in the wikitext" if page.wikitext.strip() else "the page has no text"
-            self.rejects.append(_Reject(self._source, page.page_id, page.revision_id, page.title, reason))
-        kept = rows[: self._cap]
-        self._counts["passages"] += len(kept)
-        self._counts["left_out_by_cap"] += len(rows) - len(kept)
-        yield from kept
+    workers: int
+    previous: Path | None
+    progress: Progress
 
 
-def is_disambiguation(page: Page) -> bool:
-    """Whether the page only lists what its title may mean, by its template or its title.
-
-    >>> is_disambiguation(Page(1, "Mercury", 0, None, 1, "", "* [[Mercury (planet)]]\\n{{Disambiguation|geo}}"))
-    True
-    """
-    return page.title.endswith("(disambiguation)") or _DISAMBIGUATION.search(page.wikitext) is not None
-
-
-def _row_groups(rows: Iterable[PassageRow]) -> Iterator[list[PassageRow]]:
-    group: list[PassageRow] = []
-    for row in rows:
-        group.append(row)
-        if len(group) == ROW_GROUP_ROWS:
-            yield group
-            group = []
-    if group:
-        yield group
+def _site(spec: SourceSpec) -> SiteInfo | None:
+    """The wiki that a dump is from."""
+    if spec.format != "mediawiki":
+        return None
+    sites = [read_site(path) for path in spec.paths]
+    for path, site in zip(spec.paths, sites, strict=True):
+        if site.dbname != sites[0].dbname:
+            raise DataError(
+                f"{path} is of the wiki {site.dbname!r} and {spec.paths[0]} of {sites[0].dbname!r}; "
+                "the parts of a source must be of one dump"
+            )
+    return sites[0]
 
 
-@contextmanager
-def _written(path: Path) -> Iterator[IO[bytes]]:
-    """A file that appears under its name only when all of it is on the disk."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        with temporary.open("wb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
+def _recipe(spec: SourceSpec, options: PassageConfig, site: SiteInfo | None) -> Recipe:
+    rendering = render_options(options, site.namespaces) if site else RenderOptions()
+    base = site.base if site else ""
+    return Recipe(spec.name, spec.format, options, spec.max_passages_per_page, spec.until, rendering, base)
+
+
+def _settings(recipe: Recipe) -> bytes:
+    """What decides the passages of a given revision, besides the code."""
+    rendering = {name: sorted(value) if isinstance(value, frozenset) else value
+                 for name, value in recipe.rendering._asdict().items()}  # fmt: skip
+    options = recipe.options.model_dump(exclude=_AFTERWARDS)
+    content = {"options": options, "cap": recipe.cap, "rendering": rendering}
+    return json.dumps(content, ensure_ascii=False, sort_keys=True).encode()
+
+
+def _same_settings(recipe: Recipe, previous: Path | None) -> Path | None:
+    """The earlier ingest, if what it made of a page is what would be made of it now."""
+    if previous is None or recipe.format != "mediawiki":
+        return None
+    EarlierIngest(previous, recipe.source)  # an error here is clearer than one in every worker
+    return previous if ledger_settings(previous) == _settings(recipe) else None
+
+
+def _write_pages(spec: SourceSpec, recipe: Recipe, state: IngestState, out: Path, help: _Help) -> IngestState:
+    """All shards and the rejects, from where ``state`` says on."""
+    writer = IngestWriter(out, state, LEDGER_SCHEMA.with_metadata({SETTINGS: _settings(recipe)}))
+    with closing(_done(spec, recipe, state, help)) as done:
+        try:
+            for batch, made in done:
+                _check_parts(spec, writer.state, batch.part)
+                writer.add(batch, made)
+            _check_parts(spec, writer.state, len(spec.paths))
+            return writer.finish()
+        except BaseException:
+            writer.abandon()
+            raise
+
+
+def _done(spec: SourceSpec, recipe: Recipe, state: IngestState, help: _Help) -> Generator[Done]:
+    is_dump = recipe.format == "mediawiki"
+    if is_dump:
+        batches = dump_batches(spec, state.part, state.batch)
+        total = batches_left(spec, state.part, state.batch)
+    else:
+        batches = item_batches(spec, state.part, state.batch, help.progress)
+        total = None
+    with closing(make_batches(batches, recipe, help.previous, help.workers)) as done:
+        shown: Iterable[Done] = done if total is None else _Counted(done, total)
+        yield from help.progress(shown) if is_dump else shown
+
+
+class _Counted:
+    """An iterable whose length is known."""
+
+    def __init__(self, items: Iterable[Done], total: int) -> None:
+        self._items = items
+        self._total = total
+
+    def __iter__(self) -> Iterator[Done]:
+        return iter(self._items)
+
+    def __len__(self) -> int:
+        return self._total
+
+
+def _check_parts(spec: SourceSpec, state: IngestState, part: int) -> None:
+    """Compare the pages of the parts before ``part`` that were just read to their end with their indexes."""
+    if spec.format == "mediawiki" and spec.until is None:
+        for finished in range(state.part, part):
+            check_page_count(spec.paths[finished], state.pages_of_part if finished == state.part else 0)
+
+
+def _settle_duplicates(options: PassageConfig, state: IngestState, out: Path, progress: Progress) -> IngestState:
+    """List and count the duplicates of whole shards, once; then drop what the options say."""
+    shards, listed = passage_files(out), out / DUPLICATES_FILE
+    if state.duplicates is None:
+        found = find_duplicates(shards, listed, options.near_duplicate_jaccard, options.boilerplate_pages, progress)
+        state = replace(state, duplicates={kind: getattr(found, kind) for kind in KINDS})
+        save_state(out, state)
+    chosen = {"exact": options.exact_duplicates, "near": options.near_duplicates, "boilerplate": options.boilerplate}
+    drop_duplicates(shards, listed, frozenset(kind for kind, choice in chosen.items() if choice == "drop"))
+    return state

@@ -11,11 +11,12 @@ from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
 from threading import Lock
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from rag.corpus.columns import make_table
 from rag.errors import DataError
 from rag.records import Page, Passage
 
@@ -28,23 +29,29 @@ PASSAGE_SCHEMA = pa.schema(
         pa.field("revision_id", pa.int64(), nullable=False),
         pa.field("ordinal", pa.int32(), nullable=False),  # of the passage in its page, from 0
         pa.field("words", pa.int16(), nullable=False),
-        pa.field("start", pa.int32(), nullable=False),  # characters into the page's plain text
-        pa.field("end", pa.int32(), nullable=False),
+        pa.field("start", pa.int32(), nullable=False),  # of its own words: characters into the page's plain text,
+        pa.field("end", pa.int32(), nullable=False),  # or -1 where the source has no text of the page
+        pa.field("wrapped", pa.int16(), nullable=False),  # how many of the words are the first of the page once more
         pa.field("text_sha1", pa.string(), nullable=False),  # of title, newline, text
     ]
 )
+SHARDS = "passages-*.parquet"
 # Small enough that one random passage costs milliseconds, large enough that zstd finds repetitions.
 ROW_GROUP_ROWS = 4096
 _CACHED_ROW_GROUPS = 64  # about 200 MB at 100 words a passage
 
 
+Tail = Literal["short", "wrap"]
+
+
 class Span(NamedTuple):
-    """A passage's place in the text of its page."""
+    """A passage and its place in the text of its page."""
 
     text: str
     words: int
     start: int
     end: int
+    wrapped: int = 0
 
 
 class PassageRow(NamedTuple):
@@ -59,49 +66,65 @@ class PassageRow(NamedTuple):
     words: int
     start: int
     end: int
+    wrapped: int
     text_sha1: str
 
 
-def split_passages(title: str, text: str, words: int = 100) -> list[str]:
+def split_passages(title: str, text: str, words: int = 100, tail: Tail = "short") -> list[str]:
     """The disjoint passages of a page: ``words`` whitespace-separated words each, joined by single spaces.
 
-    The last passage keeps what is left and may be short; it is not filled up with words from the front of the page,
-    as DPR's files are. The title is not part of the text of any passage. An empty text has no passages.
+    The last passage keeps what is left and may be short. With ``tail`` "wrap" it is filled up with the first words
+    of the page, as DPR's files are; a page of fewer than ``words`` words stays short rather than repeat itself.
+    The title is not part of the text of any passage. An empty text has no passages.
     Raises DataError if the title is empty or ``words`` is below 1.
 
     >>> split_passages("Lima", "Lima is the capital of Peru.", words=4)
     ['Lima is the capital', 'of Peru.']
+    >>> split_passages("Lima", "Lima is the capital of Peru.", words=4, tail="wrap")
+    ['Lima is the capital', 'of Peru. Lima is']
     """
     if not title.strip():
         raise DataError(f"a page without a title cannot be cut into passages; its text begins {text[:60]!r}")
-    return [span.text for span in passage_spans(text, words)]
+    return [span.text for span in passage_spans(text, words, tail)]
 
 
-def passage_spans(text: str, words: int = 100) -> list[Span]:
-    """Like ``split_passages``, with each passage's number of words and its place in ``text``."""
+def passage_spans(text: str, words: int = 100, tail: Tail = "short") -> list[Span]:
+    """Like ``split_passages``, with each passage's number of words and the place of its own words in ``text``."""
     if words < 1:
         raise DataError(f"passages of {words} words are impossible; give 1 or more")
     tokens = text.split()
-    starts = _word_starts(text, tokens)
-    spans = []
-    for first in range(0, len(tokens), words):
-        chosen = tokens[first : first + words]
-        last = first + len(chosen) - 1
-        spans.append(Span(" ".join(chosen), len(chosen), starts[first], starts[last] + len(tokens[last])))
+    chunks = [tokens[first : first + words] for first in range(0, len(tokens), words)]
+    joined = [" ".join(chunk) for chunk in chunks]
+    places = _places(text, chunks, joined)
+    spans = [Span(own, len(chunk), *place) for own, chunk, place in zip(joined, chunks, places, strict=True)]
+    if tail == "wrap" and len(spans) > 1 and spans[-1].words < words:
+        spans[-1] = _filled_up(spans[-1], tokens[: words - spans[-1].words])
     return spans
 
 
-def _word_starts(text: str, tokens: list[str]) -> list[int]:
-    starts = []
+def _places(text: str, chunks: list[list[str]], joined: list[str]) -> list[tuple[int, int]]:
+    """Start and end of each chunk of words."""
+    if sum(map(len, joined)) + len(joined) - 1 == len(text):
+        # Every gap is one character, as in all rendered text: no word has to be looked for.
+        ends = list(accumulate(len(own) + 1 for own in joined))
+        return [(end - 1 - len(own), end - 1) for own, end in zip(joined, ends, strict=True)]
+    places = []
     position = 0
-    for token in tokens:
-        position = text.index(token, position)
-        starts.append(position)
-        position += len(token)
-    return starts
+    for chunk in chunks:
+        starts = []
+        for token in chunk:
+            starts.append(text.index(token, position))
+            position = starts[-1] + len(token)
+        places.append((starts[0], position))
+    return places
 
 
-def passage_rows(source: str, page: Page, text: str, words: int = 100) -> list[PassageRow]:
+def _filled_up(span: Span, first_words: list[str]) -> Span:
+    wrapped = len(first_words)
+    return span._replace(text=" ".join([span.text, *first_words]), words=span.words + wrapped, wrapped=wrapped)
+
+
+def passage_rows(source: str, page: Page, text: str, words: int = 100, tail: Tail = "short") -> list[PassageRow]:
     """The rows of one page whose plain text is ``text``."""
     return [
         PassageRow(
@@ -114,9 +137,10 @@ def passage_rows(source: str, page: Page, text: str, words: int = 100) -> list[P
             words=span.words,
             start=span.start,
             end=span.end,
+            wrapped=span.wrapped,
             text_sha1=text_sha1(page.title, span.text),
         )
-        for ordinal, span in enumerate(passage_spans(text, words))
+        for ordinal, span in enumerate(passage_spans(text, words, tail))
     ]
 
 
@@ -131,9 +155,15 @@ def text_sha1(title: str, text: str) -> str:
 
 def passage_table(rows: Sequence[PassageRow]) -> pa.Table:
     """``rows`` as an Arrow table of PASSAGE_SCHEMA."""
-    columns = list(zip(*rows, strict=True)) or [()] * len(PASSAGE_SCHEMA)
-    arrays = [pa.array(column, type=field.type) for column, field in zip(columns, PASSAGE_SCHEMA, strict=True)]
-    return pa.Table.from_arrays(arrays, schema=PASSAGE_SCHEMA)
+    return make_table(rows, PASSAGE_SCHEMA)
+
+
+def passage_files(folder: Path) -> list[Path]:
+    """The shards of an ingested source, in corpus order; raises DataError where the folder has none."""
+    files = sorted(folder.glob(SHARDS), key=lambda path: (len(path.name), path.name))
+    if not files:
+        raise DataError(f"there are no passages ({SHARDS}) in {folder}; run the ingest stage of this source first")
+    return files
 
 
 class PassageTable:
@@ -154,13 +184,13 @@ class PassageTable:
 
     @classmethod
     def load(cls, paths: Sequence[Path]) -> "PassageTable":
-        """Open the passages of one or several sources.
+        """Open the passages of one or several sources: folders of shards, or single files.
 
         Raises DataError if a file is missing, is no Parquet file or has other columns.
         """
         if not paths:
-            raise DataError("a passage table needs at least one passages.parquet; none was given")
-        return cls([_open(path) for path in paths])
+            raise DataError("a passage table needs at least one folder or file of passages; none was given")
+        return cls([_open(file) for path in paths for file in (passage_files(path) if path.is_dir() else [path])])
 
     def __len__(self) -> int:
         return self._ends[-1] if self._ends else 0

@@ -6,6 +6,7 @@ two significant figures at least. Source: https://en.wikipedia.org/wiki/Template
 
 import math
 import re
+from collections.abc import Callable
 from typing import NamedTuple
 
 from rag.corpus.wikitext_arguments import Arguments
@@ -50,6 +51,26 @@ def convert(arguments: Arguments) -> str:
     shown = _input(measure, measure.base, arguments)
     results = [_output(measure, measure.base, code, arguments) for code in _output_codes(measure, measure.base)]
     return _layout(shown, [result for result in results if result], arguments)
+
+
+def convert_short(arguments: Arguments) -> str:
+    """{{cvt|5|km}}: like {{convert}}, with the symbols of the units."""
+    return convert(Arguments(arguments.positional, {"abbr": "on", **arguments.named}))
+
+
+def convert_between(source: str, target: str) -> Callable[[Arguments], str]:
+    """{{km to mi|5}}, of the days before {{convert}}."""
+    return lambda arguments: convert(Arguments([arguments[0], source, target], arguments.named))
+
+
+def height(arguments: Arguments) -> str:
+    """{{height|ft=6|in=2}}, "6 ft 2 in (1.88 m)"; {{height|m=1.88}}, "1.88 m (6 ft 2 in)"."""
+    feet, inches = arguments.get("ft", "foot"), arguments.get("in", "inch")
+    if feet or inches:
+        given = [feet, "ft", inches, "in", "m"] if feet and inches else [feet or inches, "ft" if feet else "in", "m"]
+        return convert_short(Arguments([*given, "2"]))
+    unit = "m" if arguments.get("m", "meter", "metre") else "cm"
+    return convert_short(Arguments([arguments.get("m", "meter", "metre", "cm"), unit, "ftin"]))
 
 
 def _layout(shown: str, results: list[str], arguments: Arguments) -> str:
@@ -163,7 +184,7 @@ def _output(measure: _Measure, unit: Unit, code: str, arguments: Arguments) -> s
     """One conversion with its unit; "" where the dimensions differ."""
     composite = _COMPOSITE.get(code)
     target = find_unit(composite[0] if composite else code)
-    if target is None or target.dimension != unit.dimension or target is unit:
+    if target is None or target.dimension != unit.dimension or target == unit:
         return ""
     if composite:
         return _joined(

@@ -1,4 +1,4 @@
-"""The last passes over wikitext: tags, external links, quotes, lists, entities, paragraphs, and mending.
+"""The last passes over wikitext: tags, external links, quotes, lists, entities, paragraphs.
 
 Every pattern here is linear: what it repeats cannot contain the character that starts it.
 """
@@ -8,6 +8,7 @@ import unicodedata
 from html.entities import html5
 
 from rag.corpus.wikitext_marks import DROPPED, protect, restore, without_controls
+from rag.corpus.wikitext_mend import mend
 
 _INLINE_TAGS = frozenset(
     {
@@ -65,24 +66,31 @@ _APOSTROPHE = protect("'")
 _QUOTES = re.compile(r"'{2,}")
 _MAGIC_WORD = re.compile(r"__[A-Z]{3,30}__")
 _ENTITY = re.compile(r"&(#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
+_BLOCK_MARKS = f"|-*#:;{DROPPED}"  # a line that begins with another character belongs to a paragraph
 _LEFTOVER = re.compile(r"\[\[+|\{\{+|'''+")
-
-_DROPPED_RUN = re.compile(rf"({DROPPED}[{DROPPED} ;,:]*)")
-_NO_SPACE_BEFORE = tuple(".!?)]}”’%")
-_NO_SPACE_AFTER = tuple("“‘")
-_NO_MARKS = str.maketrans("", "", f"{DROPPED} ")
 
 
 def finish(text: str) -> str:
     """Plain text of a page whose templates, links and tables are already rendered."""
     text = _strip_tags(text)
     text = _EXTERNAL_LINK.sub(lambda link: link.group(1) or DROPPED, text)
-    text = _MAGIC_WORD.sub("", text)
+    if "__" in text:
+        text = _MAGIC_WORD.sub("", text)
+    lines = text.split("\n")
     if "''" in text:
-        text = "\n".join(_strip_quotes(line) if "''" in line else line for line in text.split("\n"))
-    blocks = [" ".join(_mend(_decode(block)).split()) for block in _blocks(text)]
-    text = _LEFTOVER.sub(lambda leftover: leftover.group()[0], "\n".join(filter(None, blocks)))
-    return unicodedata.normalize("NFC", restore(text))
+        lines = [_strip_quotes(line) if "''" in line else line for line in lines]
+    return unicodedata.normalize("NFC", "\n".join(filter(None, map(_finish_block, _blocks(lines)))))
+
+
+def _finish_block(block: str) -> str:
+    text = _decode(block).strip()
+    # Neither the marks nor any character that parts words are printable, apart from the space.
+    plain = text.isprintable() and "  " not in text
+    if not plain:
+        text = mend(text)
+    if "[[" in text or "{{" in text or "'''" in text:
+        text = _LEFTOVER.sub(lambda leftover: leftover.group()[0], text)
+    return text if plain or text.isprintable() else restore(text)
 
 
 def _strip_tags(text: str) -> str:
@@ -109,6 +117,14 @@ def _tag(tag: re.Match[str]) -> str:
 
 def _strip_quotes(line: str) -> str:
     """Remove the quotes of bold and italic; keep apostrophes beside them, as in "L'''amour''"."""
+    bold = line.count("'''")
+    if "''''" in line or (bold % 2 and (line.count("''") - bold) % 2):
+        return _strip_runs(line)
+    return line.replace("'''", "").replace("''", "")
+
+
+def _strip_runs(line: str) -> str:
+    """The same where a run of quotes is longer or some are left open."""
     runs = [len(run) for run in _QUOTES.findall(line)]
     bold = sum(run != 2 for run in runs)
     italic = sum(run == 2 or run >= 5 for run in runs)
@@ -131,7 +147,7 @@ def _split_bold(line: str) -> str:
     return line
 
 
-def _blocks(text: str) -> list[str]:
+def _blocks(lines: list[str]) -> list[str]:
     """Paragraphs, list items and preformatted lines; lines of a paragraph are joined."""
     blocks: list[str] = []
     paragraph: list[str] = []
@@ -141,9 +157,11 @@ def _blocks(text: str) -> list[str]:
             blocks.append(" ".join(paragraph))
             paragraph.clear()
 
-    for line in text.split("\n"):
+    for line in lines:
         stripped = line.strip()
-        if not stripped:
+        if stripped and stripped[0] not in _BLOCK_MARKS:
+            paragraph.append(stripped)
+        elif not stripped:
             end_paragraph()
         elif stripped[0] in "|" or stripped.startswith("----"):
             end_paragraph()  # a row of a table that no "{|" opened, or a rule
@@ -178,33 +196,3 @@ def _character(entity: re.Match[str]) -> str:
         return without_controls(html5.get(f"{name};", entity.group()))
     code = int(name[2:], 16) if name[1] in "xX" else int(name[1:])
     return without_controls(chr(code)) if 0 < code < 0x110000 else ""
-
-
-def _mend(text: str) -> str:
-    """Repair the punctuation around what was dropped: "(; from Greek)", "(Greek: x, )" and "At , Alabama"."""
-    if DROPPED not in text:
-        return text
-    kept, *rest = _DROPPED_RUN.split(" ".join(text.split()))
-    pieces = [kept]
-    started = False  # nothing is mended before the first word
-    for run, after in zip(rest[::2], rest[1::2], strict=True):
-        started = started or pieces[-1].strip() != ""
-        pieces[-1], joint, after = _joint(pieces[-1], run, after)
-        pieces += [joint if started else "", after]
-    return "".join(pieces)
-
-
-def _joint(before: str, run: str, after: str) -> tuple[str, str, str]:
-    """What stands around a dropped construct, with what to put between."""
-    kept = before.rstrip(" ;,:")
-    run = before[len(kept) :] + run
-    if kept.endswith(("(", "[")):
-        empty = after.startswith((")", "]"))
-        return (kept[:-1].rstrip(), "", after[1:]) if empty else (kept, "", after)
-    if after.startswith((")", "]")):
-        return kept, "", after
-    separators = run.translate(_NO_MARKS)
-    space = " " if " " in run and not after.startswith(_NO_SPACE_BEFORE) else ""
-    if separators:
-        return kept, separators[0] + (space if run[-1] == " " else ""), after
-    return kept, "" if kept.endswith(_NO_SPACE_AFTER) else space, after

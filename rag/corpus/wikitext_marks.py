@@ -29,7 +29,9 @@ _INVISIBLE = re.compile(
 
 def without_controls(text: str) -> str:
     """``text`` without control and invisible characters; line ends become a newline."""
-    return _INVISIBLE.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
+    if "\r" in text:
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+    return _INVISIBLE.sub("", text)
 
 
 def protect(text: str) -> str:

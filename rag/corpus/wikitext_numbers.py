@@ -1,22 +1,43 @@
-"""Templates for numbers, money and dates."""
+"""Templates for numbers, money, measures and shares."""
 
 import re
 from collections.abc import Callable
 
 from rag.corpus.wikitext_arguments import Arguments
+from rag.corpus.wikitext_marks import DROPPED
 
 _NUMBER = re.compile(r"([-−+]?)(\d+)(\.\d+)?$")
-_MONTHS = (
-    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
-    "December",
-)  # fmt: skip
 _CURRENCIES = {
-    "usd": "US$", "us$": "US$", "us dollar": "US$", "$": "$", "aud": "A$", "a$": "A$", "cad": "C$", "can$": "C$",
-    "nzd": "NZ$", "nz$": "NZ$", "gbp": "£", "£": "£", "pound sterling": "£", "pounds": "£", "eur": "€", "€": "€",
-    "euro": "€", "jpy": "¥", "¥": "¥", "inr": "₹", "indian rupee": "₹", "rs": "₹", "cny": "CN¥",
-    "cn¥": "CN¥", "rmb": "CN¥", "krw": "₩", "chf": "CHF ", "sek": "SEK ", "nok": "NOK ", "dkk": "DKK ", "zar": "R",
-    "brl": "R$", "mxn": "MX$", "rub": "₽", "php": "₱", "ngn": "₦", "ils": "₪",
+    "usd": "US$", "us$": "US$", "us dollar": "US$", "us dollars": "US$", "$": "$", "aud": "A$", "a$": "A$",
+    "au$": "A$", "cad": "C$", "can$": "C$", "c$": "C$", "nzd": "NZ$", "nz$": "NZ$", "gbp": "£", "£": "£",
+    "pound sterling": "£", "pounds": "£", "eur": "€", "€": "€", "euro": "€", "jpy": "¥", "¥": "¥", "jp¥": "¥",
+    "inr": "₹", "indian rupee": "₹", "indianrupee": "₹", "indian rupees": "₹", "rs": "₹", "rs.": "₹", "₹": "₹",
+    "cny": "CN¥", "cn¥": "CN¥", "rmb": "CN¥", "krw": "₩", "₩": "₩", "chf": "CHF ", "sek": "SEK ", "nok": "NOK ",
+    "dkk": "DKK ", "zar": "R", "brl": "R$", "r$": "R$", "mxn": "MX$", "rub": "₽", "php": "₱", "₱": "₱",
+    "philippine peso": "₱", "ngn": "₦", "₦": "₦", "naira": "₦", "ils": "₪", "nis": "₪", "hkd": "HK$", "hk$": "HK$",
+    "sgd": "S$", "s$": "S$", "twd": "NT$", "nt$": "NT$", "myr": "RM", "rm": "RM", "thb": "฿", "idr": "Rp", "vnd": "₫",
+    "turkish lira": "₺", "uah": "₴", "pln": "zł ", "czk": "Kč ", "huf": "Ft ", "ars": "AR$", "clp": "CLP$",
+    "pkr": "₨", "npr": "रु", "bdt": "৳", "egp": "E£", "kes": "KSh ", "ghs": "GH₵", "isk": "ISK ", "irl£": "IR£",
+    "dem": "DM ", "frf": "₣", "itl": "₤", "kzt": "₸", "gel": "₾", "btc": "₿", "zwd": "Z$",
+    "lkr": "Rs ", "sar": "SAR ", "aed": "AED ", "qar": "QAR ",
 }  # fmt: skip
+_INDIAN_UNITS = {"c": " crore", "l": " lakh", "k": " thousand", "m": " million", "b": " billion", "t": " trillion",
+                 "lc": " lakh crore"}  # fmt: skip
+_ONES = (
+    "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
+    "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen",
+)  # fmt: skip
+_TENS = ("", "", "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
+_ORDINALS = {"one": "first", "two": "second", "three": "third", "five": "fifth", "eight": "eighth", "nine": "ninth",
+             "twelve": "twelfth"}  # fmt: skip
+_ROMAN = ((1000, "M"), (900, "CM"), (500, "D"), (400, "CD"), (100, "C"), (90, "XC"), (50, "L"), (40, "XL"), (10, "X"),
+          (9, "IX"), (5, "V"), (4, "IV"), (1, "I"))  # fmt: skip
+
+
+# What {{inflation}} shows depends on the day of reading; a currency sign before it means nothing without it.
+AMOUNTS = frozenset({"inflation", "inflate", "inflation/us", "inflation/uk", "to usd", "tousd"})
+LOST_AMOUNT = "\x19"  # stands for such an amount, which templates around it may format; no page can forge it
+_LOST = re.compile(f"(?:(?:US|AU?|CA?N?|NZ|HK|R)?[$£€¥₹₽] ?)?{LOST_AMOUNT}")
 
 
 def grouped(number: str) -> str:
@@ -83,6 +104,34 @@ def money(symbol: str) -> Callable[[Arguments], str]:
 MONEY = {name: money(symbol) for name, symbol in _CURRENCIES.items()}
 
 
+def without_lost_amounts(text: str) -> str:
+    """``text`` without the amounts that nobody can know, and without the currency signs before them.
+
+    >>> without_lost_amounts(f"It cost $5 (${LOST_AMOUNT} today).").replace(DROPPED, "*")
+    'It cost $5 (* today).'
+    """
+    return _LOST.sub(DROPPED, text)
+
+
+def currency(arguments: Arguments) -> str:
+    """{{currency|100|EUR}}: an amount and the code of its currency, given by its place or as ``type``."""
+    code = arguments[1] or arguments.get("type") or "USD"
+    amount = arguments[0] or arguments.get("amount")
+    symbol = _CURRENCIES.get(code.lower(), f"{code} ")
+    return f"{symbol}{grouped(amount)}"
+
+
+def indian_rupees(arguments: Arguments) -> str:
+    """{{INRConvert|5|c}}, "₹5 crore"; what it converts to depends on the day's rate and is left out."""
+    return f"₹{grouped(arguments[0])}{_INDIAN_UNITS.get(arguments[1].lower(), '')}"
+
+
+def old_british_money(arguments: Arguments) -> str:
+    """{{£sd|l=1|s=2|d=3}}, "£1 2s 3d"."""
+    signs = (("l", "£{}"), ("s", "{}s"), ("d", "{}d"))
+    return " ".join(sign.format(arguments.get(key)) for key, sign in signs if arguments.get(key))
+
+
 def ordinal(arguments: Arguments) -> str:
     """
     >>> [ordinal(Arguments([n])) for n in ("1", "2", "13", "x")]
@@ -95,74 +144,78 @@ def ordinal(arguments: Arguments) -> str:
     return number + ("th" if teens else {"1": "st", "2": "nd", "3": "rd"}.get(number[-1], "th"))
 
 
-def date(year: str, month: str = "", day: str = "", day_first: bool = False) -> str:
-    """A date as English prose has it; parts that are missing are left out.
+def percentage(arguments: Arguments) -> str:
+    """{{percentage|1|3|1}}: the share of the second number that the first one is, "33.3%".
 
-    >>> date("1970", "3", "4"), date("1970", "3", "4", day_first=True), date("1970", "3")
-    ('March 4, 1970', '4 March 1970', 'March 1970')
+    >>> percentage(Arguments(["1", "3", "1"])), percentage(Arguments(["9", "0"]))
+    ('33.3%', '9/0')
     """
-    name = _MONTHS[int(month) - 1] if month.isascii() and month.isdigit() and 1 <= int(month) <= 12 else month
-    day = day.lstrip("0")
-    if not day or not name:
-        return f"{name} {year}".strip()
-    return f"{day} {name} {year}".rstrip() if day_first else f"{name} {day}, {year}".rstrip(", ")
-
-
-def simple_date(arguments: Arguments) -> str:
-    """{{birth date and age}} and its kin. The age is left out: it is that of the day of reading."""
-    year, month, day = (arguments[index] for index in range(3))
-    if not year.isascii() or not year.isdigit():
-        return year  # {{birth-date|March 4, 1970}}
-    return date(year, month, day, day_first=_yes(arguments.get("df")))
-
-
-def death_date_and_age(arguments: Arguments) -> str:
-    """The date of death and the age it was reached at, "April 15, 1865 (aged 56)"."""
-    died = simple_date(arguments)
+    digits = int(arguments[2]) if arguments[2].isascii() and arguments[2].isdigit() and len(arguments[2]) < 3 else 0
     try:
-        year, month, day, birth_year, birth_month, birth_day = (int(arguments[index]) for index in range(6))
-    except ValueError:
-        return died
-    age = year - birth_year - ((month, day) < (birth_month, birth_day))
-    return f"{died} (aged {age})"
+        share = 100 * float(arguments[0].replace(",", "")) / float(arguments[1].replace(",", ""))
+        return f"{share:,.{min(digits, 9)}f}%"
+    except (ValueError, ZeroDivisionError, OverflowError):
+        return "/".join(arguments.given()[:2])
 
 
-def sortable_date(arguments: Arguments) -> str:
-    """{{dts}}: a date given in any of several orders."""
-    given = [part for part in arguments.given() if part.lower() not in ("dmy", "mdy", "dm", "md")]
-    if len(given) == 3 and len(given[0]) == 4:
-        return date(given[0], given[1], given[2])
-    return " ".join(given)
+def rounded(arguments: Arguments) -> str:
+    """{{rnd|3.14159|2}}, "3.14"; what is no number is shown as it is."""
+    digits = arguments[1] if re.fullmatch(r"-?\d{1,2}", arguments[1]) else "0"
+    try:
+        number = float(arguments[0].replace(",", ""))
+        return grouped(f"{round(number, int(digits)):.{max(int(digits), 0)}f}")
+    except (ValueError, OverflowError):
+        return arguments[0]
 
 
-def as_of(arguments: Arguments) -> str:
-    if alternative := arguments.get("alt"):
-        return alternative
-    since = _yes(arguments.get("since"))
-    word = "Since" if since else "As of"
-    if _yes(arguments.get("lc")):
-        word = word.lower()
-    year, month, day = (arguments[index] for index in range(3))
-    return f"{word} {date(year, month, day, day_first=arguments.get('df').lower() != 'us')}"
+def in_words(arguments: Arguments) -> str:
+    """
+    >>> in_words(Arguments(["1999"])), in_words(Arguments(["-42"])), in_words(Arguments(["3.5"]))
+    ('one thousand nine hundred ninety-nine', 'minus forty-two', '3.5')
+    """
+    number = arguments[0].replace(",", "").replace("−", "-")
+    if not re.fullmatch(r"-?[0-9]{1,9}", number):
+        return arguments[0]
+    return f"{'minus ' if number[0] == '-' else ''}{_words(abs(int(number)))}"
 
 
-def old_style_date(arguments: Arguments) -> str:
-    new, year, old = (arguments[index] for index in range(3))
-    return f"{new} [O.S. {old}] {year}".rstrip()
+def ordinal_in_words(arguments: Arguments) -> str:
+    """
+    >>> ordinal_in_words(Arguments(["21"])), ordinal_in_words(Arguments(["30"])), ordinal_in_words(Arguments(["6"]))
+    ('twenty-first', 'thirtieth', 'sixth')
+    """
+    words = in_words(arguments)
+    if words == arguments[0]:
+        return words
+    last = re.split("[ -]", words)[-1]
+    stem = words[: len(words) - len(last)]
+    return stem + (_ORDINALS.get(last) or (f"{last[:-1]}ieth" if last.endswith("y") else f"{last}th"))
 
 
-def period(word: str) -> Callable[[Arguments], str]:
-    """{{circa}}, {{reign}}, {{floruit}}: a word and one year, or two."""
-
-    def show(arguments: Arguments) -> str:
-        match arguments.given():
-            case [start, end, *_]:
-                return f"{word} {start} – {word} {end}" if word == "c." else f"{word} {start}–{end}"
-            case given:
-                return " ".join([word, *given])
-
-    return show
+def _words(number: int) -> str:
+    for size, name in ((1_000_000, "million"), (1000, "thousand"), (100, "hundred")):
+        if number >= size:
+            rest = number % size
+            return f"{_words(number // size)} {name}" + (f" {_words(rest)}" if rest else "")
+    if number < 20:
+        return _ONES[number]
+    return _TENS[number // 10] + (f"-{_ONES[number % 10]}" if number % 10 else "")
 
 
-def _yes(text: str) -> bool:
-    return text.strip().lower() in ("y", "yes", "true", "1", "on")
+def roman(arguments: Arguments) -> str:
+    """
+    >>> roman(Arguments(["1994"])), roman(Arguments(["x"]))
+    ('MCMXCIV', 'x')
+    """
+    if not re.fullmatch("[0-9]{1,4}", arguments[0]):
+        return arguments[0]
+    number, shown = int(arguments[0]), ""
+    for size, letters in _ROMAN:
+        shown += letters * (number // size)
+        number %= size
+    return shown
+
+
+def rating(arguments: Arguments) -> str:
+    """{{rating|4|5}}: as the stars' description has it."""
+    return f"{arguments[0]}/{arguments[1] or '5'} stars" if arguments[0] else ""

@@ -6,12 +6,15 @@ from typing import Literal, NamedTuple
 
 Kind = Literal["template", "parameter", "link", "table", "heading", "nothing"]
 
-_TOKEN = re.compile(
+# Every alternative begins with a character, and not with a group: so the search can skip to those characters.
+_WHOLE = r"\{(\{(?:[^{}\[\]<\n]++|\n(?!=))*+\}\})|\[(\[[^{}\[\]<\n]*+\]\])"  # a pair with no mark inside
+_MARK = (
     r"\{\{+|\}\}+|\[\[|\]\]"
     r"|\n[ \t:*#]*\{\||\n[ \t]*\|\}"  # a table starts and ends at the start of a line
     r"|\n=[^\n]*=[ \t]*(?=\n|$)"  # a heading
     r"|<table|<TABLE|</table|</TABLE"
 )
+_TOKEN = re.compile(f"{_WHOLE}|{_MARK}")
 # The first line of an infobox that is never closed; the lines of its arguments begin with "|" and go later.
 _NAME_LINE = re.compile(r"[^\n|{}\[\]<>]{1,80}(?=\n[ \t]*\|)")
 _BRACES, _LINK, _TABLE, _HTML_TABLE = "{", "[", "|", "<"
@@ -27,7 +30,7 @@ class Construct(NamedTuple):
     kind: Kind
 
 
-@dataclass
+@dataclass(slots=True)
 class _Open:
     """An opening mark that still waits for its partner."""
 
@@ -43,9 +46,9 @@ def match_constructs(text: str) -> list[Construct]:
     then, for no link reaches out of a template and no template out of a table cell. Headings end everything.
     """
     matcher = _Matcher(text)
-    position = 0
-    while token := _TOKEN.search(text, position):
-        position = matcher.take(token.group(), token.start(), token.end())
+    position: int | None = 0
+    while position is not None:
+        position = matcher.take_from(position)
     matcher.give_up(0)
     return sorted(matcher.found)
 
@@ -53,9 +56,28 @@ def match_constructs(text: str) -> list[Construct]:
 class _Matcher:
     def __init__(self, text: str) -> None:
         self.found: list[Construct] = []
+        self._link_starts: dict[int, int] = {}  # of the closed links, by where they end
         self._text = text
         self._open: list[_Open] = []
         self._waiting = {_BRACES: 0, _LINK: 0, _TABLE: 0, _HTML_TABLE: 0}
+
+    def take_from(self, position: int) -> int | None:
+        """Account for the marks from ``position`` on; where to go on if it is not after the last one, else None."""
+        for token in _TOKEN.finditer(self._text, position):
+            start, end = token.span()
+            if token.lastindex:
+                self.take_pair(start, end)
+            elif (position := self.take(token.group(), start, end)) != end:
+                return position
+        return None
+
+    def take_pair(self, start: int, end: int) -> None:
+        """Account for a template or link with no mark inside: what ``take`` would do with its two marks."""
+        if self._text[start] == "{":
+            self.found.append(Construct(start, start + 2, end - 2, end, "template"))
+        else:
+            self.found.append(Construct(start, start + 2, end - 2, end, "link"))
+            self._link_starts[end] = start
 
     def take(self, mark: str, start: int, end: int) -> int:
         """Account for one mark; where to go on reading."""
@@ -129,11 +151,20 @@ class _Matcher:
         if self._text.startswith("]", end) and self._in_external_link(opening.start + 2, start):
             return start + 1  # "[[File:x|[http://y z]]]": the first of the three brackets ends the inner link
         self.found.append(Construct(opening.start, opening.start + 2, start, end, "link"))
+        self._link_starts[end] = opening.start
         self._pop()
         return end
 
     def _in_external_link(self, start: int, end: int) -> bool:
-        return self._text.rfind("[", start, end) > self._text.rfind("]", start, end)
+        """Whether the last bracket between ``start`` and ``end``, apart from whole links, is an opening one."""
+        inner: int | None = end
+        while inner is not None:
+            end = inner
+            closing = self._text.rfind("]", start, end)
+            if self._text.find("[", max(start, closing), end) >= 0:
+                return True
+            inner = self._link_starts.get(closing + 1)
+        return False
 
     def _open_table(self, start: int, end: int) -> int:
         line_end = self._text.find("\n", end)

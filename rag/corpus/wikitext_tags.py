@@ -14,7 +14,11 @@ _INVISIBLE = (
     "maplink", "templatedata", "templatestyles", "inputbox", "categorytree", "indicator", "includeonly", "source",
     "syntaxhighlight", "section", "style", "script",
 )  # fmt: skip
-_OPEN = re.compile(rf"<!--|<({'|'.join((*_INVISIBLE, *_LITERAL))})(?=[\s/>])([^<>]*)>", re.IGNORECASE)
+_NAMES = "|".join((*_INVISIBLE, *_LITERAL))
+_WHOLE_REFERENCE = r"ref(?:\s[^<>]*)?(?<!/)>[^<]*</ref\s*>"  # with no other tag inside, as most are
+_OPEN = re.compile(
+    rf"<(?P<whole>{_WHOLE_REFERENCE})|<!--|<(?P<name>{_NAMES})(?=[\s/>])(?P<attributes>[^<>]*)>", re.IGNORECASE
+)
 _CLOSE = {name: re.compile(rf"</{name}\s*>", re.IGNORECASE) for name in (*_INVISIBLE, *_LITERAL)}
 _CLOSE[_COMMENT] = re.compile("-->")
 _OPEN_REF = re.compile(r"<ref(?:\s[^<>/]*)?>", re.IGNORECASE)
@@ -32,8 +36,8 @@ def strip_extensions(text: str) -> str:
     while tag := _OPEN.search(text, position):
         pieces.append(text[position : tag.start()])
         position = tag.end()
-        name = (tag.group(1) or _COMMENT).lower()
-        if name != _COMMENT and tag.group(2).endswith("/"):
+        name = (tag["name"] or _COMMENT).lower()
+        if tag["whole"] or (tag["name"] and tag["attributes"].endswith("/")):
             pieces.append(DROPPED)
         elif end := closing.after(name, position):
             shown, position = _content(text, name, tag, end)
@@ -48,8 +52,9 @@ def _content(text: str, name: str, tag: re.Match[str], end: re.Match[str]) -> tu
         # A comment alone on its line takes the line with it; otherwise it would part a paragraph.
         alone = text[tag.start() - 1 : tag.start()] in ("", "\n") and text[end.end() : end.end() + 1] == "\n"
         return "", end.end() + alone
-    if name in _LITERAL or (name in ("source", "syntaxhighlight") and "inline" in tag.group(2)):
-        return protect(text[tag.end() : end.start()]), end.end()
+    if name in _LITERAL or (name in ("source", "syntaxhighlight") and "inline" in tag["attributes"]):
+        shown = protect(text[tag.end() : end.start()])
+        return f"\n\n{shown}\n\n" if name == "pre" else shown, end.end()
     if name == "ref" and _OPEN_REF.search(text, tag.end(), end.start()):
         return DROPPED, tag.end()
     return DROPPED, end.end()

@@ -5,25 +5,24 @@ first argument, CONSTANTS for a fixed text, INVISIBLE for one that a reader of t
 ``_NAMES`` for a function of the arguments. A name in none of them is dropped and counted.
 """
 
+import re
 from collections.abc import Callable
 from functools import lru_cache
 from typing import NamedTuple
 
+from rag.corpus import wikitext_countries as countries
+from rag.corpus import wikitext_dates as dates
 from rag.corpus import wikitext_numbers as numbers
+from rag.corpus import wikitext_prose as prose
 from rag.corpus.wikitext_arguments import Arguments, parse_arguments
-from rag.corpus.wikitext_convert import convert
-from rag.corpus.wikitext_languages import LANGUAGES
-from rag.corpus.wikitext_marks import restore
-from rag.corpus.wikitext_names import (
-    CONSTANTS,
-    FIRST_ARGUMENT,
-    INVISIBLE,
-    INVISIBLE_PREFIXES,
-    INVISIBLE_SUFFIXES,
-    TRACK_GAUGES,
-)
+from rag.corpus.wikitext_convert import convert, convert_between, convert_short, height
+from rag.corpus.wikitext_names import CONSTANTS, FIRST_ARGUMENT, INVISIBLE, INVISIBLE_PREFIXES, INVISIBLE_SUFFIXES
+from rag.corpus.wikitext_units import find_unit
 
+# These show nothing here where they would count up to the day of reading.
+OF_THE_DAY = frozenset({"age", "age in years", "age at date", "age in days", "number of days", "days between"})
 _MAX_NAME = 80
+_CONVERSION = re.compile(r"([a-z/0-9]{1,5}) to ([a-z/0-9]{1,5})$")
 
 
 class Handler(NamedTuple):
@@ -39,8 +38,12 @@ def template_name(text: str, start: int, end: int) -> str:
     >>> template_name("Birth_date and age |1970|3|4", 0, 28)
     'birth date and age'
     """
-    name = text[start : min(end, start + _MAX_NAME)].partition("|")[0].strip()
-    name = name.partition("\n")[0].partition("{{")[0].replace("_", " ").strip().lower()
+    return _clean_name(text[start : min(end, start + _MAX_NAME)].partition("|")[0])
+
+
+@lru_cache(maxsize=20_000)
+def _clean_name(written: str) -> str:
+    name = written.strip().partition("\n")[0].partition("{{")[0].replace("_", " ").strip().lower()
     for prefix in ("template:", "subst:", "safesubst:", "msg:"):
         name = name.removeprefix(prefix)
     return name
@@ -61,243 +64,209 @@ def find_handler(name: str) -> Handler | None:
         return Handler(True, show)
     if name in INVISIBLE or name.startswith(INVISIBLE_PREFIXES) or name.endswith(INVISIBLE_SUFFIXES):
         return Handler(False, _nothing)
+    show = _by_pattern(name)
+    return Handler(True, show) if show else None
+
+
+def _by_pattern(name: str) -> Callable[[Arguments], str] | None:
+    """Families of templates, of which no table can name every member."""
     if name.startswith("lang-"):
-        return Handler(True, _labelled_language(LANGUAGES.get(name[5:], "")))
+        return prose.in_language(name[5:])
+    if name.startswith("script/") or name.endswith((" span", "-span")):
+        return prose.first  # {{citation needed span|text}}: the sentence that the note is about
+    if name.startswith("flag"):
+        return countries.athlete if re.search("athlete|medall?ist", name) else countries.country
+    if (found := _CONVERSION.match(name)) and find_unit(found.group(1)) and find_unit(found.group(2)):
+        return convert_between(found.group(1), found.group(2))
     return None
+
+
+def name_to_count(name: str) -> str:
+    """What a template that nothing is known of is counted as: a parser function without its argument.
+
+    >>> name_to_count("#expr: 2 + 2"), name_to_count("odd box")
+    ('#expr', 'odd box')
+    """
+    return name.partition(":")[0].rstrip() if name.startswith("#") else name
 
 
 def _nothing(_: Arguments) -> str:
     return ""
 
 
-def _first(arguments: Arguments) -> str:
-    """The first argument; a list or several paragraphs stand on lines of their own."""
-    return f"\n{arguments[0]}\n" if "\n" in arguments[0] else arguments[0]
-
-
-def _constant(text: str) -> Callable[[Arguments], str]:
-    return lambda _: text
-
-
-def _second(arguments: Arguments) -> str:
-    """{{lang|fr|texte}}, {{sort|key|text}}: the first argument is for machines."""
-    return arguments[1] or arguments.get("text")
-
-
-def _last(arguments: Arguments) -> str:
-    return (arguments.given() or [""])[-1]
-
-
-def _concatenated(arguments: Arguments) -> str:
-    return "".join(arguments.given())
-
-
-def _joined(separator: str) -> Callable[[Arguments], str]:
-    return lambda arguments: separator.join(arguments.given())
-
-
-def _around(before: str, after: str = "") -> Callable[[Arguments], str]:
-    """The first argument between marks, which go with it where it shows nothing."""
-    return lambda arguments: f"{before}{arguments[0]}{after}" if restore(arguments[0]) else ""
-
-
-def _items(arguments: Arguments) -> str:
-    return "".join(f"\n* {item}" for item in arguments.given()) + "\n"
-
-
-def _paragraph(arguments: Arguments) -> str:
-    """A quotation, with the person quoted where the page names one."""
-    quoted = arguments[0] or arguments.get("text", "quote", "content")
-    source = ", ".join(filter(None, [arguments[1] or arguments.get("author", "sign", "cite"),
-                                     arguments[2] or arguments.get("source", "title")]))  # fmt: skip
-    return f"\n\n{quoted}\n\n" + (f"— {source}\n\n" if source else "")
-
-
-def _labelled_language(language: str) -> Callable[[Arguments], str]:
-    """{{lang-el|text}}: the text after the name of its language, with its transcription and meaning."""
-
-    def show(arguments: Arguments) -> str:
-        text = arguments[0] or arguments.get("text")
-        parts = [f"{language}: {text}" if language and text and arguments.get("label") != "none" else text]
-        parts.append(arguments[1] or arguments.get("translit"))
-        meaning = arguments[2] or arguments.get("lit", "translation")
-        parts.append(f"lit. ‘{meaning}’" if meaning else "")
-        return ", ".join(filter(None, parts))
-
-    return show
-
-
-def _nihongo(arguments: Arguments) -> str:
-    """
-    >>> _nihongo(Arguments(["Tokyo Tower", "東京タワー", "Tōkyō tawā"]))
-    'Tokyo Tower (東京タワー, Tōkyō tawā)'
-    """
-    english, kanji, romaji, extra, after = (arguments[index] for index in range(5))
-    if kanji and arguments.get("lead") == "yes":
-        kanji = f"Japanese: {kanji}"
-    inside = ", ".join(filter(None, [kanji, romaji, extra or arguments.get("extra")]))
-    shown = f"{english} ({inside})" if english and inside else english or inside
-    return f"{shown} {after or arguments.get('extra2')}".rstrip()
-
-
-def _chinese(arguments: Arguments) -> str:
-    labels = {"c": "Chinese", "s": "simplified Chinese", "t": "traditional Chinese", "p": "pinyin", "w": "Wade–Giles",
-              "j": "Jyutping", "y": "Yale", "poj": "Pe̍h-ōe-jī", "l": "lit."}  # fmt: skip
-    shown = (f"{label}: {arguments.get(key)}" for key, label in labels.items() if arguments.get(key))
-    return "; ".join(shown) or "; ".join(arguments.given())
-
-
-def _harvard(layout: str) -> Callable[[Arguments], str]:
-    """{{harvtxt|Smith|Jones|2003|p=4}}: a citation that is part of the sentence."""
-
-    def show(arguments: Arguments) -> str:
-        *authors, year = arguments.given() or [""]
-        names = (
-            f"{authors[0]} et al."
-            if len(authors) > 3
-            else " & ".join([", ".join(authors[:-1]), *authors[-1:]]).strip(" &")
-        )
-        pages = arguments.get("p", "pp", "loc")
-        place = f", {'pp' if arguments.get('pp') else 'p'}. {pages}" if pages and not arguments.get("loc") else ""
-        return layout.format(names=names, year=year, place=place)
-
-    return show
-
-
-def _ship(arguments: Arguments) -> str:
-    """{{ship|HMS|Victory|1765}}: the prefix, the name and, unless the page hides it, the identification."""
-    prefix, name, identification, shown = (arguments[index] for index in range(4))
-    match shown:
-        case "1":
-            return identification
-        case "2":
-            return name
-        case "3":
-            return f"{name} ({identification})" if identification else name
-        case "6":
-            return f"{prefix} {name}".strip()
-    return f"{prefix} {name}".strip() + (f" ({identification})" if identification else "")
-
-
-def _prefixed_ship(prefix: str) -> Callable[[Arguments], str]:
-    return lambda arguments: _ship(Arguments([prefix, *arguments.positional]))
-
-
-def _ship_class(arguments: Arguments) -> str:
-    return f"{arguments[0]}-class {arguments[1]}".rstrip()
-
-
-def _interlanguage_link(arguments: Arguments) -> str:
-    """The local title; an older form of the template has the language before it."""
-    code_first = len(arguments[0]) in (2, 3) and arguments[0].islower() and len(arguments[1]) > 3
-    return arguments.get("lt") or arguments[1 if code_first else 0]
-
-
-def _nuclide(arguments: Arguments) -> str:
-    """The isotope by its name: the page shows its symbol, which stands in a table of its own."""
-    return "-".join(arguments.given()[:2])
-
-
-def _columns(arguments: Arguments) -> str:
-    """{{columns|col1=...|col2=...}} and {{columns-list|2|...}}: the text, one column after the other."""
-    columns = [arguments.get(f"col{number}") for number in range(1, 10)]
-    return "\n" + ("\n".join(filter(None, columns)) or _last(arguments)) + "\n"
-
-
-def _track_gauge(arguments: Arguments) -> str:
-    return TRACK_GAUGES.get(arguments[0].lower().replace(" ", ""), arguments[0])
-
-
-def _bible(arguments: Arguments) -> str:
-    """The book and the verse; a third argument names the translation that the link opens."""
-    return " ".join(arguments.given()[:2])
-
-
-def _music(arguments: Arguments) -> str:
-    signs = {"flat": "♭", "b": "♭", "sharp": "♯", "#": "♯", "natural": "♮", "doublesharp": "𝄪", "doubleflat": "𝄫"}
-    return signs.get(arguments[0], arguments[0])
-
-
-def _sic(arguments: Arguments) -> str:
-    return f"{_concatenated(arguments)} [sic]".lstrip()
-
-
-def _marriage(arguments: Arguments) -> str:
-    name, start, end = (arguments[index] for index in range(3))
-    return f"{name} (m. {start}{'–' + end if end else ''})" if start else name
-
-
-def _uppercase_first(arguments: Arguments) -> str:
-    return arguments[0][:1].upper() + arguments[0][1:]
-
-
 _NAMES: dict[Callable[[Arguments], str], str] = {
-    convert: "convert|cvt|conv",
-    numbers.fraction: "frac|sfrac|fraction",
+    convert: "convert|conv|convert/2|unit conversion",
+    convert_short: "cvt",
+    height: "height|convinfobox",
+    numbers.fraction: "frac|sfrac|fraction|fract|tfrac|dfrac",
     numbers.value: "val",
-    numbers.formatnum: "nts|number table sorting|formatnum|gapnum",
-    numbers.ordinal: "ordinal|ordinalize|ord",
-    numbers.simple_date: "birth date|birth date and age|birth-date|birth-date and age|bda|dob|death date|death-date|"
-    "death-date and age|birth year and age|death year and age|start date|start-date|end date|end-date|"
-    "start date and age|film date|release date|release date and age|date",
-    numbers.death_date_and_age: "death date and age|dda",
-    numbers.sortable_date: "dts|date table sorting",
-    numbers.as_of: "as of|asof",
-    numbers.old_style_date: "oldstyledate|oldstyledatedy",
-    numbers.period("c."): "circa|c.|ca.",
-    numbers.period("r."): "reign|r.",
-    numbers.period("fl."): "floruit|fl.",
-    _second: "lang|rtl-lang|sort|sorttext|hebrew-lang|resize|font|color|colored text|legend|legend inline|legend2|"
-    "hover title|font color|script|script/slavonic",
-    _last: "transl|transliteration|tlit|xlit|translit",
-    _concatenated: "linktext|l-text|chem|gaps|concat",
-    _joined(" · "): "hlist|flat list|flowlist",
-    _joined(", "): "comma separated entries|cslist",
-    _items: "ubl|ublist|unbulleted list|vunblist|bulleted list|bulletlist|br separated entries|br list|"
-    "ordered list|blist",
-    _paragraph: "quote|quotation|cquote|blockquote|bquote|centered pull quote|quote frame|rquote|poemquote|poem quote|"
-    "verse translation|quotebox",
-    _nihongo: "nihongo|nihongo2|nihongo3|korean",
-    _chinese: "zh|chinese|lang-zh|zh-full",
-    _harvard("{names} {year}{place}"): "harvnb|harvard citation no brackets|harvcolnb",
-    _harvard("{names} ({year}{place})"): "harvtxt|harvard citation text|harvcoltxt",
-    _harvard("({names} {year}{place})"): "harv|harvard citation|harvcol",
-    _ship: "ship",
-    _ship_class: "sclass|sclass-|sclass2|sclass2-",
-    _interlanguage_link: "ill|interlanguage link|interlanguage link multi|illm|link-interwiki",
-    _nuclide: "simplenuclide|simplenuclide2|nuclide|nuclide2",
-    _track_gauge: "track gauge|railgauge|rail gauge",
-    _columns: "columns|columns-list|columnslist|div col content",
+    numbers.formatnum: "nts|number table sorting|formatnum|gapnum|format number|formatprice|format price|"
+    "comma separate",
+    numbers.ordinal: "ordinal|ordinalize|ord|nth",
+    numbers.in_words: "number to word|numtext|spellnum|spell number|numbers to words|number in words",
+    numbers.ordinal_in_words: "ordinal to word|spellnum ordinal|ordinal in words",
+    numbers.roman: "roman|roman numeral|roman num|to roman",
+    numbers.percentage: "percentage|percent|pct|fraction to percent",
+    numbers.rounded: "rnd|round|round to",
+    numbers.currency: "currency|curr",
+    numbers.indian_rupees: "inr|inrconvert|inr convert|₹|indian rupee|indian rupees|rs|rs.",
+    numbers.old_british_money: "£sd|pounds, shillings, and pence",
+    numbers.rating: "rating|stars|rating-christgau",
     numbers.population_density: "pop density|population density",
-    _bible: "bibleref|bibleverse|bibleref2",
-    _joined(" "): "post-nominals|postnominals|post nominals",
-    _music: "music",
-    _sic: "sic|typo",
-    _marriage: "marriage",
-    _around("'"): "'",
-    _around("×10^"): "e",
-    _around("No. "): "no.",
-    _around("Vol. "): "vol.",
-    _around("p. "): "p.",
-    _around("U.S. Patent "): "us patent|uspatent",
-    _around("⟨", "⟩"): "angbr|angle bracket",
-    _around("[", "]"): "bracket",
+    dates.simple_date: "birth date|birth date and age|birth-date|birth-date and age|bda|dob|death date|death-date|"
+    "death-date and age|birth year and age|start date|start-date|end date|end-date|start date and age|"
+    "start and end date|end date and age|film date|release date|release date and age|date|bd|dod|birth year|"
+    "death year|isodate|start year",
+    dates.death_date_and_age: "death date and age|dda|death date and given age",
+    dates.death_year_and_age: "death year and age",
+    dates.birth_year_by_age: "birth based on age as of date|birth year based on age as of date|"
+    "birth based on age at death|birth year based on age at death",
+    dates.sortable_date: "dts|date table sorting|dtsh|sortdate|dateyear",
+    dates.age: "age|age in years|age at date|agedeath",
+    dates.age_in_days: "age in days|number of days|days between",
+    dates.as_of: "as of|asof|as at|as-of",
+    dates.old_style_date: "oldstyledate|oldstyledatedy|oldstyledateny|old style date",
+    dates.month_name: "monthname|month name",
+    dates.season: "nhly|nhl year|nbay|nba year|nhlseason|nba season|whay|euroyear",
+    dates.duration: "duration",
+    dates.period("c."): "circa|c.|ca.",
+    dates.period("r."): "reign|r.",
+    dates.period("fl."): "floruit|fl.",
+    dates.period("b."): "b.",
+    dates.period("d."): "d.",
+    countries.country: "flag|flagu|flagcountry|flaglist|flagteam|flagnoc|fb|fb-rt|fbu|fbw|fbw-rt|nft|cr|cr-rt|crw|"
+    "ru|ru-rt|rl|rl-rt|bk|bk-rt|bkw|vb|vb-rt|vbw|hb|hb-rt|hbw|fh|fh-rt|ih|ih-rt|ihw|wp-rt|country|country name|rut|"
+    "futsal|bs-rt|davis|fed|nbl",
+    countries.athlete: "flagathlete|flagmedalist|flagioc2athlete",
+    prose.second: "lang|rtl-lang|hebrew-lang|legend|legend inline|legend2|hover title|h:title|script|"
+    "script/slavonic|native name|native phrase|wikt-lang|flagg",
+    prose.last: "sort|sorttext|hidden sort|transl|transliteration|tlit|xlit|translit|resize|font|color|colour|"
+    "colored text|coloured text|font color|font colour|fontcolor|colorize|colored link|background color|audio|"
+    "audio-nohelp|lnl|rail line|ill-wd|background colour|bgcolor|party name with colour",
+    prose.concatenated: "linktext|l-text|chem|gaps|concat|not a typo|notatypo|mp|mpl|mpl-|element cell",
+    prose.joined(" · "): "hlist|flat list|flowlist|dotted list",
+    prose.joined(", "): "comma separated entries|cslist|codes|enum|comma separated list|commalist",
+    prose.joined("; "): "aligned table",
+    prose.joined("+"): "key press|keypress|key combo|keyboard shortcut",
+    prose.joined(" "): "post-nominals|postnominals|post nominals|sortname|sort name|postnom|space separated",
+    prose.items: "ubl|ublist|unbulleted list|vunblist|bulleted list|bulletlist|br separated entries|br list|"
+    "ordered list|blist|numbered list|numlist|ol|collapsible list|vertical list|olist|pagelist",
+    prose.paragraph: "quote|quotation|cquote|blockquote|bquote|centered pull quote|quote frame|rquote|poemquote|"
+    "poem quote|quotebox|pull quote|pullquote|quoteblock|block quotation|qb|rquotef",
+    prose.verse_translation: "verse translation|verse trans",
+    prose.in_any_language: "langx|lang-x",
+    prose.nihongo: "nihongo|nihongo-s|nihongo title",
+    prose.nihongo_transcribed: "nihongo3|nihongo krt|nihongo-krt",
+    prose.first: "nihongo foot",
+    prose.korean: "korean|ko-hhrm|korean auto",
+    prose.labelled(prose.CHINESE): "zh|chinese|lang-zh|zh-full|zh-cp|zh-stp|zh-tsp|zh-tp|zh-sp|zh-c|zh-t|zh-s",
+    prose.harvard("{names} {year}{place}"): "harvnb|harvard citation no brackets|harvcolnb",
+    prose.harvard("{names} ({year}{place})"): "harvtxt|harvard citation text|harvcoltxt",
+    prose.harvard("({names} {year}{place})"): "harv|harvard citation|harvcol|harvp|harvard citations",
+    prose.ship: "ship|warship",
+    prose.ship_class: "sclass|sclass-|sclass2|sclass2-|ship class",
+    prose.interlanguage_link: "ill|interlanguage link|interlanguage link multi|illm|link-interwiki|ill-wd2|iwlink|ill2",
+    prose.section_link: "slink|section link|seclink|sectlink",
+    prose.web_link: "url|plain link|plainlink|web link|link-url",
+    prose.nuclide: "simplenuclide|simplenuclide2|nuclide|nuclide2|nuclide link",
+    prose.track_gauge: "track gauge|railgauge|rail gauge",
+    prose.columns: "columns|columns-list|columnslist|div col content|col-list|multi-column numbered list|columnslist2",
+    prose.bible: "bibleref|bibleverse|bibleref2|bible verse|bibleref2-nb|bibleverse-nb|bibleref2c|bibleref2c-nb|"
+    "bibleref-nb",
+    prose.music: "music",
+    prose.sic: "sic|typo|sic?",
+    prose.marriage: "marriage",
+    prose.stacked: "su|supersub|subsup",
+    prose.code_point: "unichar|unicode character|u+",
+    prose.road: "jct",
+    prose.review_score("Rotten Tomatoes", 10): "rotten tomatoes prose|rt prose|rotten-tomatoes prose",
+    prose.review_score("Metacritic", 100): "metacritic film prose|metacritic prose|mc film|metacritic album prose",
+    prose.apostrophe: "'",
+    prose.around("×10^"): "e|esp|exp10",
+    prose.around("e^"): "exp",
+    prose.around("√"): "sqrt|radical|radic",
+    prose.around("|", "|"): "abs|mabs",
+    prose.around("‖", "‖"): "norm",
+    prose.around("⌊", "⌋"): "floor",
+    prose.around("⌈", "⌉"): "ceil|ceiling",
+    prose.around("{", "}"): "mset",
+    prose.around("|", "⟩"): "ket",
+    prose.around("⟨", "|"): "bra",
+    prose.around("<sup>", "</sup>"): "sup|superscript|^|power",
+    prose.around("No. "): "no.|numero",
+    prose.around("Vol. "): "vol.",
+    prose.around("Op. "): "op.",
+    prose.around("BWV "): "bwv",
+    prose.around("p. "): "p.",
+    prose.around("pp. "): "pp.",
+    prose.around("U.S. Patent "): "us patent|uspatent|us patent link",
+    prose.around("RFC "): "ietf rfc|rfc|ref rfc|cite ietf",
+    prose.around("CVE-"): "cve",
+    prose.around("⟨", "⟩"): "angbr|angle bracket|angbr ipa|angbripa",
+    prose.around("[", "]"): "bracket|interp|interpolation|sqbr",
+    prose.around("(", ")"): "see below|see above",
+    prose.around("‘", "’"): "gloss",
+    prose.around("lit. ‘", "’"): "lit|literal translation|lit.",
+    prose.around("transl. ", ""): "translation",
+    prose.era("AD {}"): "ad",
+    prose.era("{} BC"): "bc",
+    prose.era("{} CE"): "ce",
+    prose.era("{} BCE"): "bce",
+    prose.layout("{0} Army"): "army",
+    prose.layout("{0} Navy"): "navy",
+    prose.layout("{0} Air Force"): "air force",
+    prose.layout("{0} U.S. {1} ({2})"): "ussc|scotus",
+    prose.layout("{0} U.S.C. § {1}"): "usc|unitedstatescode|uscsub|usc-title-chap",
+    prose.layout("{0} CFR {1}"): "cfr|codefedreg",
+    prose.layout("{0} Stat. {1}"): "usstat|usstatute|usstatutes",
+    prose.layout("Pub. L. {0}–{1}"): "uspl|pub. l.|publaw|public law",
+    prose.layout("Article {0} EPC"): "epc article",
+    prose.layout("Rule {0} EPC"): "epc rule",
+    prose.layout("Rule {0} EPC 1973"): "epc 1973 rule",
+    prose.layout("Article {0} EPC 1973"): "epc 1973 article",
+    prose.layout("Rule {0} PCT"): "pct rule",
+    prose.layout("Article {0} PCT"): "pct article",
+    prose.layout("Quran {0}:{1}"): "cite quran|qref",
+    prose.layout("{0}, {1}"): "city-state|city-region|city-country",
+    prose.layout("{0}h {1}m {2}s"): "ra|right ascension",
+    prose.layout("{0}° {1}′ {2}″"): "dec|declination|deg2|dms",
+    prose.layout("{0}–{1}"): "w-l",
+    prose.layout("{0}{1}"): "bartable",
+    prose.first_or("Yes"): "yes|yes2|y&",
+    prose.first_or("No"): "no|no2",
+    prose.first_or("Unknown"): "unknown|dunno",
+    prose.first_or("N/A"): "n/a|na",
+    prose.first_or("Won"): "won",
+    prose.first_or("Nominated"): "nominated|nom",
+    prose.first_or("TBA"): "tba|tbd",
+    prose.first_or("Partial"): "partial|some",
 }
-_SHIP_PREFIXES = ("USS", "HMS", "HMAS", "HMCS", "SS", "RMS", "MV", "USNS", "SMS", "USCGC", "INS")
+_SHIP_PREFIXES = (
+    "USS", "HMS", "HMAS", "HMCS", "HMNZS", "HMIS", "HMT", "SS", "RMS", "MV", "MS", "MY", "PS", "RV", "RFA", "USNS",
+    "USAT", "USAV", "USRC", "USCGC", "USC&GS", "SMS", "CSS", "INS", "ORP", "HNoMS", "HDMS", "HSwMS", "HNLMS", "HMSAS",
+    "SAS", "ARA", "BAP", "ROKS", "KRI", "KD", "BRP", "PNS", "TCG", "JS", "JDS", "NRP", "LÉ", "RRS", "GTS", "TSS", "TS",
+)  # fmt: skip
 _HANDLERS: dict[str, Callable[[Arguments], str]] = {
-    **dict.fromkeys(FIRST_ARGUMENT, _first),
-    **{name: _constant(text) for name, text in CONSTANTS.items()},
+    **dict.fromkeys(FIRST_ARGUMENT, prose.first),
+    **{name: prose.constant(text) for name, text in CONSTANTS.items()},
     **numbers.MONEY,
-    **{prefix.lower(): _prefixed_ship(prefix) for prefix in _SHIP_PREFIXES},
+    **{prefix.lower(): prose.prefixed_ship(prefix) for prefix in _SHIP_PREFIXES},
+    "smu": prose.prefixed_ship("SM"),
+    "gs": prose.prefixed_ship("German submarine"),
+    "jsub": prose.prefixed_ship("Japanese submarine"),
     **{name: show for show, names in _NAMES.items() for name in names.split("|")},
 }
+for _code in countries.COUNTRY_TEMPLATES:
+    _HANDLERS[_code] = countries.country_by_template(_code, _HANDLERS.get(_code))
 _FUNCTIONS: dict[str, Callable[[Arguments], str]] = {
     "formatnum": numbers.formatnum,
     "lc": lambda arguments: arguments[0].lower(),
     "uc": lambda arguments: arguments[0].upper(),
     "lcfirst": lambda arguments: arguments[0][:1].lower() + arguments[0][1:],
-    "ucfirst": _uppercase_first,
+    "ucfirst": prose.uppercase_first,
+    "plural": lambda arguments: arguments[1] if arguments[0] == "1" else arguments[2] or arguments[1],
     "#if": lambda arguments: arguments[1] if arguments[0] else arguments[2],
+    "#ifeq": lambda arguments: arguments[2] if arguments[0] == arguments[1] else arguments[3],
     "#tag": _nothing,
     "defaultsort": _nothing,
     "displaytitle": _nothing,

@@ -1,5 +1,6 @@
 """The units that {{convert}} knows here."""
 
+import re
 from typing import NamedTuple
 
 
@@ -16,14 +17,31 @@ class Unit(NamedTuple):
 
 
 def find_unit(code: str) -> Unit | None:
-    """The unit of a code as {{convert}} takes it, "km" or "sqmi"."""
-    return _UNITS.get(_ALIASES.get(code, code))
+    """The unit of a code as {{convert}} takes it, "km" or "sqmi"; "e6km" is a million kilometres.
+
+    >>> find_unit("e6km").plural, find_unit("e6km").default, find_unit("parasang")
+    ('million kilometres', 'e6mi', None)
+    """
+    unit = _UNITS.get(_ALIASES.get(code, code))
+    if unit or not (multiple := _MULTIPLE.match(code)) or not (one := find_unit(multiple.group(2))) or one.offset:
+        return unit
+    power = int(multiple.group(1))
+    word = _POWERS[power]
+    return one._replace(
+        scale=one.scale * 10**power,
+        symbol=f"{word} {one.symbol}",
+        singular=f"{word} {one.plural}",
+        plural=f"{word} {one.plural}",
+        default=f"e{power}{one.default}",
+    )
 
 
 def _unit(dimension: str, scale: float, symbol: str, name: str, default: str, plural: str = "") -> Unit:
     return Unit(dimension, scale, symbol, name, plural or f"{name}s", default)
 
 
+_MULTIPLE = re.compile(r"e(3|6|9|12)([A-Za-z].*)$")
+_POWERS = {3: "thousand", 6: "million", 9: "billion", 12: "trillion"}
 _FOOT, _MILE, _POUND = 0.3048, 1609.344, 0.45359237
 _UNITS = {
     "nm": _unit("length", 1e-9, "nm", "nanometre", "in"),
@@ -35,6 +53,12 @@ _UNITS = {
     "ft": _unit("length", _FOOT, "ft", "foot", "m", "feet"),
     "yd": _unit("length", 3 * _FOOT, "yd", "yard", "m"),
     "mi": _unit("length", _MILE, "mi", "mile", "km"),
+    "dm": _unit("length", 0.1, "dm", "decimetre", "in"),
+    "fathom": _unit("length", 6 * _FOOT, "fathoms", "fathom", "m"),
+    "furlong": _unit("length", 660 * _FOOT, "furlongs", "furlong", "m"),
+    "chain": _unit("length", 66 * _FOOT, "chains", "chain", "m"),
+    "rod": _unit("length", 16.5 * _FOOT, "rods", "rod", "m"),
+    "verst": _unit("length", 1066.8, "versts", "verst", "km"),
     "nmi": _unit("length", 1852, "nmi", "nautical mile", "km"),
     "ly": _unit("length", 9.4607304725808e15, "ly", "light-year", "km"),
     "au": _unit("length", 149597870700, "au", "astronomical unit", "km"),
@@ -43,6 +67,9 @@ _UNITS = {
     "km2": _unit("area", 1e6, "km2", "square kilometre", "sqmi"),
     "ha": _unit("area", 1e4, "ha", "hectare", "acre"),
     "acre": _unit("area", 4046.8564224, "acres", "acre", "ha"),
+    "mm2": _unit("area", 1e-6, "mm2", "square millimetre", "sqin"),
+    "dunam": _unit("area", 1e3, "dunams", "dunam", "ha"),
+    "rai": _unit("area", 1600, "rai", "rai", "ha", "rai"),
     "sqin": _unit("area", (_FOOT / 12) ** 2, "sq in", "square inch", "cm2", "square inches"),
     "sqyd": _unit("area", (3 * _FOOT) ** 2, "sq yd", "square yard", "m2"),
     "sqft": _unit("area", _FOOT**2, "sq ft", "square foot", "m2", "square feet"),
@@ -50,6 +77,11 @@ _UNITS = {
     "g": _unit("mass", 1e-3, "g", "gram", "oz"),
     "kg": _unit("mass", 1, "kg", "kilogram", "lb"),
     "t": _unit("mass", 1e3, "t", "tonne", "LT"),
+    "mg": _unit("mass", 1e-6, "mg", "milligram", "oz"),
+    "kt": _unit("mass", 1e6, "kt", "kilotonne", "LT"),
+    "Mt": _unit("mass", 1e9, "Mt", "megatonne", "LT"),
+    "ozt": _unit("mass", 0.0311034768, "oz t", "troy ounce", "g"),
+    "carat": _unit("mass", 2e-4, "carats", "carat", "g"),
     "oz": _unit("mass", _POUND / 16, "oz", "ounce", "g"),
     "lb": _unit("mass", _POUND, "lb", "pound", "kg"),
     "st": _unit("mass", 14 * _POUND, "st", "stone", "kg", "stone"),
@@ -59,6 +91,15 @@ _UNITS = {
     "km3": _unit("volume", 1e9, "km3", "cubic kilometre", "cumi"),
     "L": _unit("volume", 1e-3, "L", "litre", "impgal"),
     "ml": _unit("volume", 1e-6, "ml", "millilitre", "impoz"),
+    "cl": _unit("volume", 1e-5, "cl", "centilitre", "impoz"),
+    "hL": _unit("volume", 0.1, "hl", "hectolitre", "impgal"),
+    "cc": _unit("volume", 1e-6, "cc", "cubic centimetre", "cuin"),
+    "cuin": _unit("volume", (_FOOT / 12) ** 3, "cu in", "cubic inch", "cc", "cubic inches"),
+    "cuyd": _unit("volume", (3 * _FOOT) ** 3, "cu yd", "cubic yard", "m3"),
+    "acreft": _unit("volume", 43560 * _FOOT**3, "acre⋅ft", "acre-foot", "m3", "acre-feet"),
+    "USqt": _unit("volume", 9.46352946e-4, "US qt", "US quart", "L"),
+    "USpt": _unit("volume", 4.73176473e-4, "US pt", "US pint", "L"),
+    "imppt": _unit("volume", 5.6826125e-4, "imp pt", "imperial pint", "ml"),
     "cuft": _unit("volume", _FOOT**3, "cu ft", "cubic foot", "m3", "cubic feet"),
     "cumi": _unit("volume", _MILE**3, "cu mi", "cubic mile", "km3"),
     "USgal": _unit("volume", 3.785411784e-3, "US gal", "US gallon", "L"),
@@ -81,6 +122,11 @@ _UNITS = {
     "MW": _unit("power", 1e6, "MW", "megawatt", "hp"),
     "hp": _unit("power", 745.69987158227022, "hp", "horsepower", "kW", "horsepower"),
     "PS": _unit("power", 735.49875, "PS", "metric horsepower", "kW", "metric horsepower"),
+    "GW": _unit("power", 1e9, "GW", "gigawatt", "hp"),
+    "mbar": _unit("pressure", 100, "mbar", "millibar", "inHg"),
+    "hPa": _unit("pressure", 100, "hPa", "hectopascal", "inHg"),
+    "inHg": _unit("pressure", 3386.388640341, "inHg", "inch of mercury", "kPa", "inches of mercury"),
+    "mmHg": _unit("pressure", 133.322387415, "mmHg", "millimetre of mercury", "kPa", "millimetres of mercury"),
     "Pa": _unit("pressure", 1, "Pa", "pascal", "psi"),
     "kPa": _unit("pressure", 1e3, "kPa", "kilopascal", "psi"),
     "MPa": _unit("pressure", 1e6, "MPa", "megapascal", "psi"),
@@ -93,6 +139,15 @@ _UNITS = {
     "cuft/s": _unit("flow", _FOOT**3, "cu ft/s", "cubic foot per second", "m3/s", "cubic feet per second"),
     "J": _unit("energy", 1, "J", "joule", "ftlbf"),
     "kJ": _unit("energy", 1e3, "kJ", "kilojoule", "kcal"),
+    "MJ": _unit("energy", 1e6, "MJ", "megajoule", "kWh"),
+    "kWh": _unit("energy", 3.6e6, "kWh", "kilowatt-hour", "MJ"),
+    "MWh": _unit("energy", 3.6e9, "MWh", "megawatt-hour", "MJ"),
+    "GWh": _unit("energy", 3.6e12, "GWh", "gigawatt-hour", "MJ"),
+    "BTU": _unit("energy", 1055.05585262, "BTU", "British thermal unit", "kJ"),
+    "ftlbf": _unit("energy", 1.3558179483314, "ft⋅lbf", "foot-pound", "J"),
+    "Nm": _unit("torque", 1, "N⋅m", "newton-metre", "lbft"),
+    "lbft": _unit("torque", 1.3558179483314, "lb⋅ft", "pound-foot", "Nm", "pound-feet"),
+    "kgm": _unit("torque", 9.80665, "kg⋅m", "kilogram-metre", "lbft"),
     "cal": _unit("energy", 4.184, "cal", "calorie", "J"),
     "kcal": _unit("energy", 4184, "kcal", "kilocalorie", "kJ"),
     "kg/m3": _unit("concentration", 1, "kg/m3", "kilogram per cubic metre", "lb/cuft", "kilograms per cubic metre"),
@@ -112,5 +167,7 @@ _ALIASES = {
     "gal": "USgal", "U.S.gal": "USgal", "cu ft": "cuft", "sq ft": "sqft", "sq mi": "sqmi", "bhp": "hp",
     "nautical mile": "nmi",
     "Cal": "kcal", "oilbbls": "oilbbl", "bbl": "oilbbl", "USfloz": "USoz", "impfloz": "impoz",
+    "ft2": "sqft", "in2": "sqin", "yd2": "sqyd", "mi2": "sqmi", "ft3": "cuft", "in3": "cuin", "yd3": "cuyd",
+    "cm3": "cc", "N.m": "Nm", "lb.ft": "lbft", "ftlb": "lbft", "kWhr": "kWh", "hl": "hL",
     "square mile": "sqmi", "square miles": "sqmi",
 }  # fmt: skip

@@ -9,11 +9,14 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
-from data_checks.passages import MARKUP, passages_suite
+from data_checks.passage_columns import MARKUP, passages_frame
+from data_checks.passages import passages_suite
 from data_checks.runner import run_suite
 from rag.config import PassageConfig
 from rag.corpus.dump import read_pages
-from rag.corpus.ingest import IngestReport, ingest_dump
+from rag.corpus.ingest import IngestReport, SourceSpec, ingest
+from rag.corpus.ledger import ledger_files
+from rag.corpus.passages import passage_files
 from rag.corpus.wikitext import plain_text
 from rag.errors import DumpError
 from rag.records import Page
@@ -41,10 +44,14 @@ def pages(sample: Path) -> list[Page]:
 
 
 @pytest.fixture(scope="module")
-def ingested(sample: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[IngestReport, pd.DataFrame]:
-    out = tmp_path_factory.mktemp("ingested")
-    report = ingest_dump(sample, "en", PassageConfig(), None, out)
-    return report, pq.read_table(out / "passages.parquet").to_pandas()
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("ingested")
+
+
+@pytest.fixture(scope="module")
+def ingested(sample: Path, folder: Path) -> tuple[IngestReport, pd.DataFrame]:
+    report = ingest(SourceSpec("en", (sample,)), PassageConfig(), folder)
+    return report, pd.concat([pq.read_table(path).to_pandas() for path in passage_files(folder)])
 
 
 def test_counts_equal_an_independent_count(sample: Path, ingested: tuple[IngestReport, pd.DataFrame]) -> None:
@@ -54,21 +61,49 @@ def test_counts_equal_an_independent_count(sample: Path, ingested: tuple[IngestR
     articles = [page for page in found if "<ns>0</ns>" in page]
     redirects = [page for page in articles if "<redirect " in page]
     disambiguation = [page for page in articles if re.search(r"\{\{(?:disambiguation|geodis)[|}]", page, re.IGNORECASE)]
+    lists = [page for page in articles if re.search(r"<title>(?:Lists?|Index|Outline) of ", page)]
     report, frame = ingested
     assert (report.pages, report.redirects) == (len(found), len(redirects)) == (206, 99)
     assert report.other_namespaces == len(found) - len(articles) == 1
     assert report.disambiguation == len(disambiguation) == 8
-    assert report.articles == 206 - 99 - 1 - 8
+    assert report.lists == len(lists) - sum("<redirect " in page for page in lists) == 2
+    assert report.articles == 206 - 99 - 1 - 8 - 2
     assert report.empty_articles == report.rejects == 0
     assert report.passages == len(frame)
     assert frame["page_id"].nunique() == report.articles
 
 
-def test_no_markup_in_any_passage(ingested: tuple[IngestReport, pd.DataFrame]) -> None:
+def test_the_ledger_names_every_page_and_its_revision(pages: list[Page], folder: Path, ingested: object) -> None:
+    assert ingested
+    ledger = pd.concat([pq.read_table(path).to_pandas() for path in ledger_files(folder)])
+    columns = ["page_id", "revision_id", "title", "namespace", "timestamp", "wikitext_chars"]
+    assert list(ledger[columns].itertuples(index=False, name=None)) == [
+        (page.page_id, page.revision_id, page.title, page.namespace, page.timestamp, len(page.wikitext))
+        for page in pages
+    ]
+    assert ledger["url"].iloc[0].startswith("http")
+    assert ledger["url"].iloc[0].endswith(f"/w/index.php?oldid={pages[0].revision_id}")
+    assert (ledger.loc[ledger["kind"] == "articles", "passages"] > 0).all()
+
+
+def test_passages_are_stretches_of_the_text_of_their_page(
+    pages: list[Page], ingested: tuple[IngestReport, pd.DataFrame]
+) -> None:
+    _, frame = ingested
+    texts = {page.page_id: plain_text(page.wikitext) for page in pages if page.page_id in set(frame["page_id"])}
+    for page_id, rows in frame.groupby("page_id"):
+        text = texts[page_id]
+        assert " ".join(rows["text"]).split() == text.split()
+        for row in rows.itertuples():
+            assert " ".join(text[row.start : row.end].split()) == row.text
+
+
+def test_no_markup_in_any_passage(folder: Path, ingested: tuple[IngestReport, pd.DataFrame]) -> None:
     _, frame = ingested
     bad = frame[frame["text"].str.contains(MARKUP) | frame["text"].str.contains(r"\{\||\|\}|\|thumb|px\|")]
     assert bad["text"].tolist() == []
-    assert run_suite(frame, passages_suite(), "passage_id").success
+    for shard in passage_files(folder):
+        assert run_suite(passages_frame(pq.read_table(shard)), passages_suite(), "passage_id").success
 
 
 def test_first_sentences_read_as_on_the_page(ingested: tuple[IngestReport, pd.DataFrame]) -> None:

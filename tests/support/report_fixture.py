@@ -380,7 +380,18 @@ def _write_artifacts(session: Session, run_id: str) -> None:
             for parent, parent_name, role in made_from
         ]
         if stage == "ingest":
-            counts = {"pages": 130, "redirects": 12}
+            counts = {
+                "pages": 130,
+                "articles": 110,
+                "redirects": 12,
+                "rejects": 1,
+                "left_out_by_cap": 7,
+                "duplicates": {"exact": 3, "near": 2, "boilerplate": 0, "dropped": 0},
+                "site": {"dbname": "enwiki"},
+                "files": [{"name": "dump.xml.bz2", "url": "https://example.org/dump.xml.bz2", "sha1": "5" * 40}],
+            }
+            dropped = [{"template": "chart <b>", "dropped": 12}, {"template": "map", "dropped": 3}]
+            session.replace("dropped_templates", {"run_id": run_id, "name": name}, dropped)
             datasets.append(
                 {"fingerprint": fingerprint, "kind": "passages", "name": name, "rows": 842, "counts_json": counts}
             )

@@ -171,6 +171,26 @@ def test_failed_checks_and_unmet_expectations_are_told_at_the_top(store: Store, 
     assert "These are not the paper's models" not in text
 
 
+def test_a_warning_is_shown_and_fails_nothing(store: Store, tmp_path: Path) -> None:
+    warning = {"stage": "checks", "suite": "drift", "expectation": "band", "success": False, "severity": "warning"}
+    store = _changed(store, tmp_path, {"checks": [warning]})
+    page = _Page(render_html(store, RUN, tmp_path / "report.html").read_text(encoding="utf-8"))
+    assert "passed with warnings" in page.text
+    assert "data check suites failed" not in page.text
+
+
+def test_sources_show_what_became_of_pages_and_the_sums_of_their_files(store: Store, tmp_path: Path) -> None:
+    with store.snapshot() as snapshot:
+        tables = report_tables(snapshot, RUN)
+    first = tables["sources"].rows[0]
+    assert [cell.value for cell in first[1:7]] == [130, 110, 842, 7, 5, 1]
+    assert first[7].text == f"https://example.org/dump.xml.bz2 sha1 {'5' * 40}"
+    assert [cell.text for cell in tables["dropped_templates"].rows[0]] == ["facts-2016", "chart <b>", "12"]
+    html = render_html(store, RUN, tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "chart &lt;b&gt;" in html
+    assert "chart <b>" not in html
+
+
 def test_a_run_with_nothing_in_it_still_renders(store: Store, tmp_path: Path) -> None:
     bare = {"study": "bare", "status": "running", "started_at": START}
     store = _changed(store, tmp_path, {"runs": [bare]}, run_id="bare")

@@ -215,7 +215,7 @@ def test_a_newer_schema_is_refused_by_readers_and_writers(store: Store) -> None:
 
 
 @pytest.mark.parametrize(
-    "change", ["ALTER TABLE lineage ADD COLUMN more INTEGER", "ALTER TABLE metrics DROP COLUMN signature"]
+    "change", ["ALTER TABLE lineage ADD COLUMN more INTEGER", "ALTER TABLE metrics RENAME COLUMN signature TO sign"]
 )
 def test_a_file_of_another_build_is_refused_and_untouched(store: Store, change: str) -> None:
     store.publish()
@@ -224,6 +224,31 @@ def test_a_file_of_another_build_is_refused_and_untouched(store: Store, change: 
         connection.execute("UPDATE schema_version SET schema_sha256 = 'other'")
     with pytest.raises(StoreError, match="another build"), store.write():
         pass
+
+
+def test_a_file_from_before_a_column_gains_it_and_keeps_its_rows(store: Store) -> None:
+    key = {"run_id": "r", "stage": "s", "name": "n"}
+    row = {"suite": "passages", "expectation": "unique", "success": True}
+    with store.write() as session:
+        session.replace("checks", key, [row])
+    store.publish()
+    with duckdb.connect(str(store.folder / "writer" / "results.duckdb")) as connection:
+        connection.execute("DROP VIEW v_checks")  # it is from after, too
+        connection.execute("ALTER TABLE checks DROP COLUMN severity")
+        connection.execute("DROP TABLE dropped_templates")
+        connection.execute("UPDATE schema_version SET schema_sha256 = 'of the time before'")
+    with store.write() as session:
+        session.replace("checks", {**key, "name": "other"}, [{**row, "severity": "warning", "success": False}])
+    store.publish()
+    assert store.query("SELECT name, severity FROM checks ORDER BY name").rows == [
+        ("n", "critical"),
+        ("other", "warning"),
+    ]
+    assert store.query("SELECT name, n_failed, n_warnings, success FROM v_checks ORDER BY name").rows == [
+        ("n", 0, 0, True),
+        ("other", 0, 1, True),
+    ]
+    assert store.query("SELECT count(*) FROM dropped_templates").rows == [(0,)]
 
 
 def test_a_folder_with_only_the_published_file_goes_on_from_it(filled: Store, tmp_path: Path) -> None:

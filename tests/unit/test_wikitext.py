@@ -1,13 +1,18 @@
 """Wikitext: counts, structure, and time that grows no faster than the page."""
 
 import time
+from collections import Counter
 
 import pytest
 
-from rag.corpus.wikitext import plain_text, render
+from rag.config import PassageConfig
+from rag.corpus import wikitext_names, wikitext_templates
+from rag.corpus.wikitext import RenderOptions, plain_text, render
 from rag.corpus.wikitext_arguments import Arguments, parse_arguments
 from rag.corpus.wikitext_convert import convert
-from rag.corpus.wikitext_numbers import date, death_date_and_age, grouped
+from rag.corpus.wikitext_dates import date, death_date_and_age
+from rag.corpus.wikitext_namespaces import render_options
+from rag.corpus.wikitext_numbers import grouped
 from rag.corpus.wikitext_pairs import match_constructs
 
 
@@ -21,10 +26,69 @@ def test_a_template_inside_a_dropped_one_is_not_counted() -> None:
     assert render("{{outer|{{inner}}}}").unrendered == {"outer": 1}
 
 
-def test_hidden_namespaces_are_a_parameter() -> None:
-    german = frozenset({"file", "datei", "kategorie"})
-    assert render("[[Datei:X.jpg|mini]]Text[[Kategorie:Y]]", german).text == "Text"
+def test_namespaces_of_the_wiki_are_options() -> None:
+    german = render_options(PassageConfig(), {6: "Datei", 14: "Kategorie"})
+    page = "[[Bild:X.jpg|mini]][[datei:X.jpg]]Text[[Kategorie:Y]][[File:Z.png]][[Category:A]]"
+    assert render(page, german).text == "Text"
     assert render("[[Kategorie:Y]]Text").text == "Kategorie:YText"
+
+
+@pytest.mark.parametrize(
+    ("namespaces", "files", "categories"),
+    [
+        ({}, {"file", "image"}, {"category"}),
+        ({6: "Fichier", 14: "Catégorie"}, {"file", "image", "fichier"}, {"category", "catégorie"}),
+        ({6: "File", 14: "Categoria"}, {"file", "image", "immagine"}, {"category", "categoria"}),
+        ({6: "Файл", 14: "Категория"}, {"file", "image", "файл", "изображение", "картинка"}, {"category", "категория"}),
+        ({6: "Of_no_table", 14: "Nor this"}, {"file", "image", "of no table"}, {"category", "nor this"}),
+    ],
+)
+def test_render_options_know_old_names(namespaces: dict[int, str], files: set[str], categories: set[str]) -> None:
+    options = render_options(PassageConfig(captions=True), namespaces)
+    assert (options.file_namespaces, options.hidden_namespaces) == (files, categories)
+    assert (options.captions, options.tables, options.headings, options.infoboxes) == (True, False, False, False)
+
+
+def test_a_heading_of_equals_signs_ends() -> None:
+    text = plain_text(f"a\n{'=' * 5000}\nb", RenderOptions(headings=True))
+    assert text.split("\n")[0] == "a"
+    assert text.split("\n")[-1] == "b"
+
+
+def test_no_name_of_a_template_is_in_two_tables() -> None:
+    tables = {
+        "functions": [name for names in wikitext_templates._NAMES.values() for name in names.split("|")],
+        "first argument": list(wikitext_names.FIRST_ARGUMENT),
+        "constants": list(wikitext_names.CONSTANTS),
+    }
+    counts = Counter(name for table in tables.values() for name in table)
+    assert [name for name, count in counts.items() if count > 1] == []
+    assert wikitext_names.INVISIBLE.isdisjoint(counts)
+
+
+def test_each_template_of_the_tables_copes_with_any_arguments() -> None:
+    calls = [
+        "",
+        "|",
+        "|x",
+        "|5",
+        "|-1|2|3|4|5|6",
+        "|1=a|2=b",
+        "|²|٣|1e999|nan",
+        "|" + "9" * 50,
+        "|a=b|text=t",
+        "|{{odd}}",
+    ]
+    for name in wikitext_templates._HANDLERS:
+        for call in calls:
+            assert "\n\n\n" not in plain_text(f"a {{{{{name}{call}}}}} b")
+
+
+def test_infoboxes_tables_and_captions_are_counted_for_what_they_lack() -> None:
+    everything = RenderOptions(headings=True, tables=True, infoboxes=True, captions=True)
+    page = "{{Infobox x|a={{odd box}}}}\n== {{odd head}} ==\n{|\n| {{odd cell}}\n|}\n[[File:A.jpg|thumb|{{odd cap}}x]]"
+    assert set(render(page, everything).unrendered) == {"odd box", "odd head", "odd cell", "odd cap"}
+    assert render(page).unrendered == {}
 
 
 def test_redirect_and_empty_pages_do_not_fail() -> None:
@@ -65,6 +129,10 @@ def test_arguments_by_position_number_and_name() -> None:
         ("convert|1/0|km", "1/0 km"),
         ("convert|1e99|km|mi|abbr=on", None),
         ("convert|5|to", "5 to"),
+        ("convert|1.2|e6km", "1.2 million kilometres (0.75 million mi)"),
+        ("convert|3|e6USgal|e6L", "3 million US gallons (11 million L)"),
+        ("convert|4|cuin|cc", "4 cubic inches (66 cc)"),
+        ("convert|200|lbft", "200 pound-feet (270 N⋅m)"),
     ],
 )
 def test_convert(call: str, shown: str | None) -> None:
