@@ -82,15 +82,15 @@ def measure_rates(config: StudyConfig, workers: int) -> "IngestRates":
     from rag.corpus.ingest import SourceSpec, ingest
 
     sample = resolve_path(_SAMPLE, study_folder=Path(), demo=None)
-    xml = _sample_xml_bytes(sample)
-    with tempfile.TemporaryDirectory() as scratch:
-        folder = Path(scratch)
-        spec = SourceSpec("sample", (sample,), "mediawiki", None, None, None)
-        started = time.perf_counter()
-        report = ingest(spec, config.passages, folder)
-        seconds = time.perf_counter() - started
-        stored = sum(file.stat().st_size for file in folder.glob("passages-*.parquet"))
-    return IngestRates(xml / seconds, stored / max(report.passages, 1), workers)
+    spec = SourceSpec("sample", (sample,), "mediawiki", None, None, None)
+    seconds = []
+    for _ in range(2):  # the first time pays for what is loaded once
+        with tempfile.TemporaryDirectory() as scratch:
+            started = time.perf_counter()
+            report = ingest(spec, config.passages, Path(scratch))
+            seconds.append(time.perf_counter() - started)
+            stored = sum(file.stat().st_size for file in Path(scratch).glob("passages-*.parquet"))
+    return IngestRates(_sample_xml_bytes(sample) / min(seconds), stored / max(report.passages, 1), workers)
 
 
 def _sample_xml_bytes(sample: Path) -> int:
@@ -114,19 +114,22 @@ def _plan_source(
 
 def _sizes(config: SourceConfig, study_folder: Path, settings: Settings) -> tuple[list[tuple[str, int]], str]:
     """Name and size of every file of a source, and how that is known."""
+    from rag.corpus.download import WebOptions
+
     if config.path.startswith("demo:"):
         return [], "written by the study itself"
     if not is_remote(config.path):
         return list(_local_sizes(resolve_path(config.path, study_folder=study_folder, demo=None))), "on this machine"
     if config.path.startswith("hf:"):
         raise ConfigError(f"{config.path}: the hub is not asked for sizes; download it and plan again")
+    web = WebOptions(proxy=settings.proxy, attempts=1, timeout_seconds=20)
     try:
-        listed = [(file.name, file.size) for file in remote_files(config, settings)]
+        listed = [(file.name, file.size) for file in remote_files(config, settings.dumps_url, web)]
     except (DataError, ResourceError) as error:
         wiki = config.path.removeprefix("wikimedia:").partition("/")[0]
         if wiki not in _ASSUMED_BYTES:
             raise
-        return [("assumed.xml.bz2", _ASSUMED_BYTES[wiki])], f"assumed, for {error}"
+        return [("assumed.xml.bz2", _ASSUMED_BYTES[wiki])], f"assumed: {str(error).partition(' (')[0]}"
     unknown = [file for file, size in listed if size is None]
     if unknown:
         raise ConfigError(f"{config.path}: the server does not say how large {unknown[0]} is; plan after the download")

@@ -53,7 +53,7 @@ def print_plan(plan: "StudyPlan") -> None:
             f"{stage.rows:,}" if stage.rows else "",
             _gigabytes(stage.memory_bytes),
             _gigabytes(stage.disk_bytes),
-            "at the network's pace" if stage.seconds is None else duration(stage.seconds),
+            _at_a_usual_pace(stage.disk_bytes) if stage.seconds is None else duration(stage.seconds),
         )
         for source in plan.sources
         for stage in source.stages
@@ -72,6 +72,10 @@ def print_plan(plan: "StudyPlan") -> None:
     console.print(
         Text(f"Free: {_gigabytes(plan.free_disk_bytes)} of disk, {_gigabytes(plan.free_memory_bytes)} of memory.")
     )
+
+
+def _at_a_usual_pace(size: int) -> str:
+    return f"{duration(size * 8 / 100e6)} at 100 Mbit/s"
 
 
 def _gigabytes(size: float) -> str:

@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 from flows.artifacts import Artifact, BuildResult
 from flows.paths import download_dataset, is_remote
-from flows.settings import Settings
 from flows.study_run import StudyRun
 from rag.config import SourceConfig
 from rag.errors import ConfigError
 
 if TYPE_CHECKING:
-    from rag.corpus.download import RemoteFile
+    from rag.corpus.download import RemoteFile, WebOptions
 
 
 def fetch_source(run: StudyRun, source: str) -> Artifact | None:
@@ -31,9 +30,9 @@ def fetch_source(run: StudyRun, source: str) -> Artifact | None:
             return BuildResult({"rows_out": sum(1 for _ in folder.rglob("*.parquet"))}, {"commit": commit})
         from rag.corpus.download import WebOptions, download
 
-        files = remote_files(config, run.settings)
+        web = WebOptions(proxy=run.settings.proxy, notify=run.terminal.note)
+        files = remote_files(config, run.settings.dumps_url, web)
         _require_a_date(config.path, files)
-        web = WebOptions(proxy=run.settings.proxy)
         fetched = download(files, folder, progress=run.progress("MiB"), options=web)
         return BuildResult({"rows_out": len(fetched)}, {"files": [file._asdict() for file in fetched]})
 
@@ -41,16 +40,15 @@ def fetch_source(run: StudyRun, source: str) -> Artifact | None:
     return run.stage("dump", source, build, code=[], config=identity)
 
 
-def remote_files(config: SourceConfig, settings: Settings) -> "list[RemoteFile]":
+def remote_files(config: SourceConfig, dumps_url: str, web: "WebOptions") -> "list[RemoteFile]":
     """What has to be fetched for a source, as the server lists it; reads the list, and no file."""
-    from rag.corpus.download import RemoteFile, WebOptions, dump_folder, find_dump
+    from rag.corpus.download import RemoteFile, dump_folder, find_dump
 
-    web = WebOptions(proxy=settings.proxy)
     if config.path.startswith("wikimedia:"):
         wiki, slash, date = config.path.removeprefix("wikimedia:").partition("/")
         if not (wiki and slash and date):
             raise ConfigError(f"{config.path!r}: write wikimedia:WIKI/DATE, for example wikimedia:enwiki/20240801")
-        return find_dump(dump_folder(settings.dumps_url, wiki, date), config.dump_job, web)
+        return find_dump(dump_folder(dumps_url, wiki, date), config.dump_job, web)
     if config.path.endswith("/"):
         return find_dump(config.path, config.dump_job, web)
     return [RemoteFile(config.path, config.path.rpartition("/")[2], None, config.sha1)]

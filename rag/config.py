@@ -196,7 +196,7 @@ class StudyConfig(_Frozen):
         for name, source in self.sources.items():
             _known(f"sources.{name}.previous", [source.previous] if source.previous else [], self.sources)
             if source.previous and source.previous not in ingested:
-                raise ValueError(f"sources.{name}.previous = {source.previous!r} must name a source that stands before it")
+                raise ValueError(f"sources.{name}.previous = {source.previous!r} must name one that stands before it")
             ingested.append(name)
         earlier: list[str] = []
         for name, model in self.models.items():

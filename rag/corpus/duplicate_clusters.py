@@ -13,7 +13,7 @@ import numpy as np
 from rag.corpus.duplicate_sketches import SHINGLE_WORDS, Rows, shingle_hashes
 
 _CACHED_SETS = 4096  # of the hashes of shingles: about 30 MB
-_NEIGHBOURS = 8  # of a passage in a group, at its beginning and before it: a big group is not compared all with all
+_NEIGHBOURS = 4  # of a passage in a group, at its beginning and before it: a big group is not compared all with all
 
 T = TypeVar("T")
 

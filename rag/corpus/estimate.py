@@ -1,8 +1,8 @@
 """What reading a dump will cost, from its size and from a measured stretch of work on this machine.
 
-Counts for a dump that nobody has read yet come from English Wikipedia: DPR cut 21,015,324 passages from the 5.8 million
-articles of December 2018 (Karpukhin et al. 2020, section 4.1), and a dump of about 24 GB of bz2 holds 100 GB of XML and 7
-million articles. Other wikis differ; the numbers say how large the work is, not how it ends.
+Counts for a dump that nobody has read yet come from English Wikipedia: DPR cut 21,015,324 passages from the 5.8
+million articles of December 2018 (Karpukhin et al. 2020, section 4.1), and a dump of about 24 GB of bz2 holds 100 GB
+of XML and 7 million articles. Other wikis differ; the numbers say how large the work is, not how it ends.
 """
 
 from pathlib import Path

@@ -33,6 +33,7 @@ class WebOptions(NamedTuple):
     timeout_seconds: float = 60.0  # for a connection, and for every silence inside an answer
     proxy: str | None = None  # "http://HOST:PORT"
     sleep: Callable[[float], object] | None = None  # None: the real one
+    notify: Callable[[str], object] | None = None  # is told in a line why it takes longer
 
 
 PATIENT = WebOptions()
@@ -110,21 +111,27 @@ def patiently(url: str, attempt: Callable[[], T], options: WebOptions, reached: 
             failures = 0 if now > best else failures + 1
             best = max(best, now)
             pause = _pause(url, error, failures, options.attempts)
+            if options.notify:
+                options.notify(f"{url}: {_words(error)}; the next attempt in {pause:.0f} s")
         (options.sleep or time.sleep)(pause)
 
 
 def _pause(url: str, error: Exception, failures: int, attempts: int) -> float:
     """Seconds until the next attempt; raises ResourceError where there is to be none."""
     asked = error.retry_after if isinstance(error, Trouble) else None
-    trouble = str(error) or type(error).__name__
+    trouble = _words(error)
     if failures >= attempts:
         raise ResourceError(
-            f"{url}: gave up after {failures} attempts in a row without a new byte; the last one: {trouble}. Run the "
-            "same command again later, which goes on from here, or set OPENBOOK_DUMPS_URL to another mirror"
+            f"{url}: gave up after {failures} attempts in a row without a new byte ({trouble}). Run the same command "
+            "again later, which goes on from here, or set OPENBOOK_DUMPS_URL to another mirror"
         ) from error
     if asked is not None and asked > _LONGEST_OBEYED_SECONDS:
         raise ResourceError(f"{url}: {trouble}, and asks to wait {asked:,.0f} s; run the same command again then")
     return pause_seconds(max(1, failures), asked, random.random())
+
+
+def _words(error: Exception) -> str:
+    return str(error) or type(error).__name__
 
 
 def pause_seconds(failures: int, retry_after: float | None, chance: float) -> float:

@@ -5,7 +5,8 @@ Five passes, each linear in the length of the page:
 1. ``wikitext_tags``: comments and extension tags, whose content is not wikitext (refs, math, nowiki, ...);
 2. ``wikitext_fast``: links with nothing special in them become their labels;
 3. ``wikitext_pairs`` matches ``{{ }}``, ``[[ ]]`` and tables once; here templates and links are rendered, by
-   ``wikitext_templates``;
+   ``wikitext_templates``, and what the options ask for, by ``wikitext_tables``, ``wikitext_infoboxes`` and
+   ``wikitext_captions``;
 4. ``wikitext_inline``: HTML tags, external links, bold and italic, lists, entities, paragraphs;
 5. ``wikitext_mend``: what a dropped construct left behind (empty parentheses, doubled spaces) is mended.
 
@@ -30,6 +31,7 @@ from rag.corpus.wikitext_pairs import Construct, match_constructs
 from rag.corpus.wikitext_tables import one_line, paragraphs, table_text
 from rag.corpus.wikitext_tags import strip_extensions
 from rag.corpus.wikitext_templates import OF_THE_DAY, find_handler, name_to_count, show_template, template_name
+from rag.corpus.wikitext_variants import one_variant
 
 _MAX_DEPTH = 40  # MediaWiki's own limit for templates inside templates; deeper constructs are dropped
 _INTERLANGUAGE = re.compile(r"(?:[a-z]{2,3}|simple|[a-z]{2,4}-[a-z-]{2,10})$")
@@ -85,6 +87,7 @@ def render(wikitext: str, options: RenderOptions = _DEFAULTS) -> Rendered:
     if renderer.links_matter:
         renderer = _Renderer(text, options)
         shown = renderer.page()
+    shown = one_variant(shown)
     if LOST_AMOUNT in shown:
         shown = without_lost_amounts(shown)
     return Rendered(finish(place_captions(shown) if options.captions else shown), renderer.unrendered)

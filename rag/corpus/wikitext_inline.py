@@ -88,7 +88,7 @@ def _finish_block(block: str) -> str:
     plain = text.isprintable() and "  " not in text
     if not plain:
         text = mend(text)
-    if "[[" in text or "{{" in text or "'''" in text:
+    if "[" in text or "{" in text or "'''" in text:
         text = _LEFTOVER.sub(lambda leftover: leftover.group()[0], text)
     return text if plain or text.isprintable() else restore(text)
 

@@ -1,0 +1,117 @@
+"""What a study will take, and where its sources are."""
+
+from pathlib import Path
+
+import pytest
+
+from flows.plan_study import StudyPlan, plan_study, require_fit
+from flows.result_tables import print_plan
+from flows.sources import _require_a_date, remote_files
+from rag.config import SourceConfig, parse_study
+from rag.corpus.download import RemoteFile, WebOptions
+from rag.corpus.estimate import IngestRates, StageEstimate, estimate_ingest, xml_bytes
+from rag.errors import ConfigError, ResourceError
+from tests.support.dump_server import serving
+
+_ONE = WebOptions(attempts=1)
+
+
+def _stages(workers: int, *, fetched: bool = False) -> dict[str, StageEstimate]:
+    dump = 24_000_000_000
+    rates = IngestRates(10e6, 300.0, workers)
+    return {one.stage: one for one in estimate_ingest(dump, xml_bytes("x.bz2", dump), rates, fetched=fetched)}
+
+
+def test_the_full_english_dump_has_its_known_size() -> None:
+    stages = _stages(workers=2)
+    assert stages["dump"].disk_bytes == 24_000_000_000
+    assert stages["dump"].seconds is None
+    assert 20e6 < stages["passages"].rows < 35e6
+    assert stages["passages"].seconds is not None
+    assert 1 < stages["passages"].seconds / 3600 < 3
+    assert _stages(2, fetched=True)["dump"].disk_bytes == 0
+
+
+def test_more_processes_take_less_time_and_more_memory() -> None:
+    one, two, four = (_stages(workers)["passages"] for workers in (1, 2, 4))
+    assert one.seconds is not None
+    assert two.seconds is not None
+    assert four.seconds is not None
+    assert one.seconds > 1.6 * two.seconds > 1.6 * 1.6 * four.seconds
+    assert one.memory_bytes < two.memory_bytes < four.memory_bytes
+
+
+def _write_study(folder: Path, path: str) -> Path:
+    study = folder / "study.toml"
+    study.write_text(
+        f'name = "s"\ntitle = "s"\n[sources.wiki]\npath = "{path}"\n[corpora]\n[tasks]\n[models]\n', encoding="utf-8"
+    )
+    return study
+
+
+def test_a_local_dump_is_planned_from_its_size(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("OPENBOOK_WORKERS", "1")
+    (tmp_path / "dump.xml").write_bytes(b"x" * 10_000_000)
+    plan = plan_study(str(_write_study(tmp_path, "dump.xml")))
+    (source,) = plan.sources
+    assert (source.dump_bytes, source.xml_bytes, source.basis) == (10_000_000, 10_000_000, "on this machine")
+    assert plan.rates.xml_bytes_per_second > 0
+    require_fit(plan)
+    print_plan(plan)
+    assert "passage-checks" in capsys.readouterr().out
+
+
+def test_a_published_dump_is_planned_from_its_list_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    status = (
+        b'{"jobs": {"articlesmultistreamdump": {"status": "done", "files": {'
+        b'"testwiki-20240801-pages-articles-multistream.xml.bz2": {"size": 1000000, "sha1": "' + b"0" * 40 + b'"},'
+        b'"testwiki-20240801-pages-articles-multistream-index.txt.bz2": {"size": 5, "sha1": "' + b"0" * 40 + b'"}}}}}'
+    )
+    monkeypatch.chdir(tmp_path)
+    with serving({"/testwiki/20240801/dumpstatus.json": status}) as server:
+        monkeypatch.setenv("OPENBOOK_DUMPS_URL", server.url)
+        plan = plan_study(str(_write_study(tmp_path, "wikimedia:testwiki/20240801")))
+    assert (plan.sources[0].dump_bytes, plan.sources[0].basis) == (1_000_005, "as published")
+
+
+@pytest.mark.parametrize(
+    ("disk", "memory", "message"),
+    [(1, 10**12, r"24\.0 GB of disk.*OPENBOOK_WORKSPACE"), (10**12, 1, "of memory.*OPENBOOK_WORKERS")],
+)
+def test_what_cannot_fit_is_refused(disk: int, memory: int, message: str) -> None:
+    plan = StudyPlan([], IngestRates(1, 1, 1), disk, memory)
+    stage = StageEstimate("dump", 0, 500_000_000, 24_000_000_000, None)
+    from flows.plan_study import SourcePlan
+
+    full = plan._replace(sources=[SourcePlan("wiki", 1, 1, "", [stage])])
+    with pytest.raises(ResourceError, match=message):
+        require_fit(full)
+
+
+def test_an_address_without_a_date_is_refused() -> None:
+    with pytest.raises(ConfigError, match="wikimedia:WIKI/DATE"):
+        remote_files(SourceConfig(path="wikimedia:enwiki"), "https://dumps.wikimedia.org", _ONE)
+    found = [RemoteFile("https://x.org/enwiki/20261101/enwiki-20261101-pages-articles.xml.bz2", "n", 1, None)]
+    with pytest.raises(ConfigError, match="the newest is 20261101"):
+        _require_a_date("wikimedia:enwiki/latest", found)
+
+
+def test_a_single_file_is_fetched_under_its_name_with_the_sum_of_the_study() -> None:
+    config = SourceConfig(path="https://x.org/a/dump.xml.bz2", sha1="0" * 40)
+    assert remote_files(config, "", _ONE) == [RemoteFile(config.path, "dump.xml.bz2", None, "0" * 40)]
+
+
+def test_the_snapshot_before_must_stand_before() -> None:
+    tree = {
+        "name": "s",
+        "title": "s",
+        "sources": {"new": {"path": "b", "previous": "old"}, "old": {"path": "a"}},
+        "corpora": {},
+        "tasks": {},
+        "models": {},
+    }
+    with pytest.raises(ConfigError, match=r"sources\.new\.previous = 'old' must name one that stands before it"):
+        parse_study(tree)
