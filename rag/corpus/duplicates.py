@@ -9,6 +9,7 @@ is listed is never a mere collision of hashes. Texts under 5 words have no shing
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,7 +20,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from rag.corpus.duplicate_clusters import BytesFile, Clusters
-from rag.corpus.duplicate_sketches import PERMUTATIONS, Rows, SketchFile, band_rows, sketch
+from rag.corpus.duplicate_sketches import PERMUTATIONS, Rows, Sketches, SketchFile, band_rows, sketch
 from rag.corpus.passages import ROW_GROUP_ROWS
 from rag.errors import ConfigError, DataError, ResourceError
 from rag.files import publish
@@ -55,6 +56,9 @@ class _RowGroup(NamedTuple):
     rows: int
 
 
+_Each = Callable[[Callable[[_RowGroup], Sketches], Iterable[_RowGroup]], Iterable[Sketches]]
+
+
 class _Members(NamedTuple):
     """The passages of all clusters in corpus order."""
 
@@ -70,12 +74,14 @@ def find_duplicates(
     jaccard: float,
     boilerplate_pages: int,
     progress: Callable[[Iterable[_RowGroup]], Iterable[_RowGroup]] = iter,
+    each: _Each = map,
 ) -> DuplicateCounts:
     """List the duplicates among the passages of ``shards``, in the order given, in the Parquet file ``out``.
 
     A passage is "boilerplate" if its cluster stands on ``boilerplate_pages`` pages or more; else "exact" if an earlier
     passage has the same text; else "near". The first passage of a cluster is listed only as boilerplate. The same
-    shards give the same bytes. Call it on whole shards: what ``drop_duplicates`` took away is not found again.
+    shards give the same bytes; ``each`` is ``map``, or does the same on several processes. Call it on whole shards:
+    what ``drop_duplicates`` took away is not found again.
 
     Memory: about 12 bytes a passage and 100 for each that is in a cluster, so under 400 MB with the libraries for 21
     million passages of which a tenth are duplicates. Sketches (80 bytes a passage), the texts of candidates and the
@@ -91,7 +97,7 @@ def find_duplicates(
         )
     groups = _row_groups(shards)
     try:
-        members = _members(groups, out.parent, jaccard, progress)
+        members = _members(groups, out.parent, jaccard, lambda work, items: each(work, progress(items)))
         return _write(groups, members, out, boilerplate_pages)
     except OSError as error:
         raise ResourceError(f"cannot write {out}: {error}; check the folder and the disk space") from error
@@ -153,6 +159,10 @@ def _row_groups(shards: Sequence[Path]) -> list[_RowGroup]:
     return groups
 
 
+def _sketch(rows: int, group: _RowGroup) -> Sketches:
+    return sketch(_texts(_read(group.path, ["text"], group.number)), rows)
+
+
 def _texts(table: pa.Table) -> list[str]:
     return [text.casefold() for text in table.column("text").to_pylist()]
 
@@ -169,13 +179,13 @@ def _members(
     groups: list[_RowGroup],
     folder: Path,
     jaccard: float,
-    progress: Callable[[Iterable[_RowGroup]], Iterable[_RowGroup]],
+    each: _Each,
 ) -> _Members:
     rows = band_rows(jaccard)
     passages = sum(group.rows for group in groups)
     with closing(SketchFile(folder, passages, PERMUTATIONS // rows)) as sketches:
-        for group in progress(groups):
-            sketches.write(group.first, sketch(_texts(_read(group.path, ["text"], group.number)), rows))
+        for group, made in zip(groups, each(partial(_sketch, rows), groups), strict=True):
+            sketches.write(group.first, made)
         heads = np.arange(passages, dtype=np.int32)
         for equal in sketches.equal_texts():
             heads[equal.rows] = np.repeat(equal.rows[equal.starts], equal.sizes)

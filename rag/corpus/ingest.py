@@ -21,7 +21,7 @@ from rag.corpus.ingest_batches import SourceSpec, batches_left, dump_batches, it
 from rag.corpus.ingest_pages import Recipe
 from rag.corpus.ingest_report import IngestReport, make_report
 from rag.corpus.ingest_state import REJECTS_FILE, IngestState, inputs_identity, load_state, remove_state, save_state
-from rag.corpus.ingest_workers import Done, make_batches
+from rag.corpus.ingest_workers import Done, Workers
 from rag.corpus.ingest_writer import DUPLICATES_FILE, IngestWriter
 from rag.corpus.ledger import LEDGER_SCHEMA, SETTINGS, ledger_settings
 from rag.corpus.passages import passage_files
@@ -62,9 +62,11 @@ def ingest(
         recipe = _recipe(spec, options, site)
         out.mkdir(parents=True, exist_ok=True)
         state = load_state(out, inputs_identity(spec, options))
-        if not state.pages_done:
-            state = _write_pages(spec, recipe, state, out, _Help(workers, _same_settings(recipe, previous), progress))
-        state = _settle_duplicates(options, state, out, progress)
+        with Workers(recipe, _same_settings(recipe, previous), workers) as processes:
+            help = _Help(processes, progress)
+            if not state.pages_done:
+                state = _write_pages(spec, recipe, state, out, help)
+            state = _settle_duplicates(options, state, out, help)
         report = make_report(out, state, site)
         remove_state(out)
     except OSError as error:
@@ -75,8 +77,7 @@ def ingest(
 class _Help(NamedTuple):
     """What makes an ingest faster, and shows how far it is; never what it writes."""
 
-    workers: int
-    previous: Path | None
+    workers: Workers
     progress: Progress
 
 
@@ -140,7 +141,7 @@ def _done(spec: SourceSpec, recipe: Recipe, state: IngestState, help: _Help) -> 
     else:
         batches = item_batches(spec, state.part, state.batch, help.progress)
         total = None
-    with closing(make_batches(batches, recipe, help.previous, help.workers)) as done:
+    with closing(help.workers.batches(batches)) as done:
         shown: Iterable[Done] = done if total is None else _Counted(done, total)
         yield from help.progress(shown) if is_dump else shown
 
@@ -166,11 +167,12 @@ def _check_parts(spec: SourceSpec, state: IngestState, part: int) -> None:
             check_page_count(spec.paths[finished], state.pages_of_part if finished == state.part else 0)
 
 
-def _settle_duplicates(options: PassageConfig, state: IngestState, out: Path, progress: Progress) -> IngestState:
+def _settle_duplicates(options: PassageConfig, state: IngestState, out: Path, help: _Help) -> IngestState:
     """List and count the duplicates of whole shards, once; then drop what the options say."""
     shards, listed = passage_files(out), out / DUPLICATES_FILE
     if state.duplicates is None:
-        found = find_duplicates(shards, listed, options.near_duplicate_jaccard, options.boilerplate_pages, progress)
+        alike = (options.near_duplicate_jaccard, options.boilerplate_pages)
+        found = find_duplicates(shards, listed, *alike, help.progress, help.workers.each)
         state = replace(state, duplicates={kind: getattr(found, kind) for kind in KINDS})
         save_state(out, state)
     chosen = {"exact": options.exact_duplicates, "near": options.near_duplicates, "boilerplate": options.boilerplate}

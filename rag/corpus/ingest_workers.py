@@ -4,12 +4,13 @@ import multiprocessing
 import os
 import signal
 from collections import deque
-from collections.abc import Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing.synchronize import Event
 from pathlib import Path
 from threading import Thread
+from typing import Any, TypeVar
 
 from rag.corpus.earlier_ingest import EarlierIngest
 from rag.corpus.ingest_pages import Batch, Made, Recipe, make_batch
@@ -17,52 +18,83 @@ from rag.errors import ResourceError
 
 _AHEAD = 2  # batches a worker that may wait for it or for the writer
 
+T = TypeVar("T")
+R = TypeVar("R")
 Done = tuple[Batch, Made]
 
 
-def make_batches(
-    batches: Iterable[Batch], recipe: Recipe, previous: Path | None = None, workers: int = 1
-) -> Generator[Done]:
-    """What each batch becomes, in the order of the batches, by so many processes; by this one if it is only one.
+class Workers:
+    """The processes of one ingest: this one if there is only one, else so many beside it, from first use to the end.
 
-    Errors of a batch come as they are. Raises ResourceError, naming the batch, where a worker process was ended from
-    outside or ran out of memory. Whoever stops early ends the workers too.
+    Use it as a context: whoever leaves early ends the processes too.
     """
-    try:
-        if workers == 1:
-            earlier = _earlier(recipe, previous)
-            yield from ((batch, make_batch(recipe, batch, earlier)) for batch in batches)
-        else:
-            yield from _on_processes(batches, recipe, previous, workers)
-    except MemoryError as error:
-        raise ResourceError(f"there is not enough memory to ingest {recipe.source}; use fewer workers") from error
 
+    def __init__(self, recipe: Recipe, previous: Path | None, workers: int) -> None:
+        self._recipe, self._previous, self._count = recipe, previous, workers
+        # Not forked: the caller may have threads, whose locks a forked child would inherit as they are.
+        context = multiprocessing.get_context("spawn")
+        self._stop = context.Event()
+        started_with = (recipe, previous, self._stop)
+        self._pool = ProcessPoolExecutor(workers, context, _start_worker, started_with) if workers > 1 else None
 
-def _on_processes(batches: Iterable[Batch], recipe: Recipe, previous: Path | None, workers: int) -> Generator[Done]:
-    # Not forked: the caller may have threads, whose locks a forked child would inherit as they are.
-    context = multiprocessing.get_context("spawn")
-    stop = context.Event()
-    pool = ProcessPoolExecutor(workers, context, _start_worker, (recipe, previous, stop))
-    waiting: deque[tuple[Batch, Future[Made]]] = deque()
-    try:
-        for batch in batches:
-            waiting.append((_without_content(batch), pool.submit(_work, batch)))
-            if len(waiting) >= workers * (1 + _AHEAD):
+    def __enter__(self) -> "Workers":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        if self._pool:
+            self._pool.shutdown(cancel_futures=True)
+
+    def batches(self, batches: Iterable[Batch]) -> Generator[Done]:
+        """What each batch becomes, in the order of the batches.
+
+        Errors of a batch come as they are. Raises ResourceError, naming the batch, where a worker process was ended
+        from outside or ran out of memory.
+        """
+        try:
+            if self._pool is None:
+                earlier = _earlier(self._recipe, self._previous)
+                yield from ((batch, make_batch(self._recipe, batch, earlier)) for batch in batches)
+            else:
+                yield from self._in_order(_make, batches, _without_content, _ended)
+        except MemoryError as error:
+            raise ResourceError(
+                f"there is not enough memory to ingest {self._recipe.source}; use fewer workers"
+            ) from error
+
+    def each(self, function: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
+        """The function of every item, in the order of the items. Raises ResourceError as ``batches`` does."""
+        if self._pool is None:
+            yield from map(function, items)
+            return
+        yield from (result for _, result in self._in_order(function, items, lambda item: item, _ended_at_an_item))
+
+    def _in_order(
+        self,
+        function: Callable[[T], R],
+        items: Iterable[T],
+        kept: Callable[[T], T],
+        ended: Callable[[list[T]], ResourceError],
+    ) -> Generator[tuple[T, R]]:
+        """Items, as far as they are ``kept``, with their results; only so many of them are on the way at a time."""
+        assert self._pool
+        waiting: deque[tuple[T, Future[R]]] = deque()
+        try:
+            for item in items:
+                waiting.append((kept(item), self._pool.submit(_unless_stopped, function, item)))
+                if len(waiting) >= self._count * (1 + _AHEAD):
+                    yield _oldest(waiting)
+            while waiting:
                 yield _oldest(waiting)
-        while waiting:
-            yield _oldest(waiting)
-    except BrokenProcessPool as error:
-        raise _ended([batch for batch, _ in waiting]) from error
-    finally:
-        stop.set()
-        pool.shutdown(cancel_futures=True)
+        except BrokenProcessPool as error:
+            raise ended([item for item, _ in waiting]) from error
 
 
-def _oldest(waiting: deque[tuple[Batch, Future[Made]]]) -> Done:
-    batch, future = waiting[0]
-    made = future.result()
+def _oldest(waiting: "deque[tuple[T, Future[R]]]") -> tuple[T, R]:
+    item, future = waiting[0]
+    result = future.result()
     waiting.popleft()
-    return batch, made
+    return item, result
 
 
 def _without_content(batch: Batch) -> Batch:
@@ -76,6 +108,13 @@ def _ended(waiting: list[Batch]) -> ResourceError:
     return ResourceError(
         f"a worker process was ended from outside while it worked on block {first.number} of {first.path}{others}; "
         "most often the system ends it for lack of memory: use fewer workers, or free memory, and start again"
+    )
+
+
+def _ended_at_an_item(_: list[Any]) -> ResourceError:
+    return ResourceError(
+        "a worker process was ended from outside while it looked for duplicates; most often the system ends it for "
+        "lack of memory: use fewer workers, or free memory, and start again"
     )
 
 
@@ -101,9 +140,13 @@ def _end_with_parent() -> None:
     os._exit(1)
 
 
-def _work(batch: Batch) -> Made:
+def _unless_stopped(function: Callable[[T], R], item: T) -> R:
     if _Worker.stop.is_set():
         raise InterruptedError("the ingest was stopped")
+    return function(item)
+
+
+def _make(batch: Batch) -> Made:
     return make_batch(_Worker.recipe, batch, _Worker.earlier)
 
 
