@@ -22,7 +22,7 @@ class FoundPassage(NamedTuple):
 
 def find_passages(study: str, question: str, index: str | None) -> list[FoundPassage]:
     """The best passages of an index for a question, with their scores and where they are from."""
-    from rag.corpus.ledger import revision_url
+    from rag.corpus.ingest.ledger import revision_url
 
     run = open_run(study)
     corpus = _corpus(run, index or list(run.study.corpora)[-1])

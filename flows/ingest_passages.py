@@ -18,7 +18,7 @@ from flows.tasks import run_name
 if TYPE_CHECKING:
     from data_checks.results import CheckReport
 
-_CODE = ("rag.corpus.ingest", "rag.corpus.summary")
+_CODE = ("rag.corpus.ingest.source", "rag.corpus.summary")
 _CHECK_CODE = ("data_checks.passages",)
 
 
@@ -48,7 +48,7 @@ def extract_passages(run: StudyRun, source: str, fetched: Artifact | None) -> Ar
     config = run.study.sources[source]
 
     def build(folder: Path) -> BuildResult:
-        from rag.corpus.ingest import SourceSpec, ingest
+        from rag.corpus.ingest.source import SourceSpec, ingest
         from rag.corpus.summary import summarise
 
         files = source_files(run, source, fetched)

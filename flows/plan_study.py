@@ -79,7 +79,7 @@ def measure_rates(config: StudyConfig, workers: int) -> "IngestRates":
     Raises ConfigError where the package with the dump is not installed.
     """
     from rag.corpus.estimate import IngestRates
-    from rag.corpus.ingest import SourceSpec, ingest
+    from rag.corpus.ingest.source import SourceSpec, ingest
 
     sample = resolve_path(_SAMPLE, study_folder=Path(), demo=None)
     spec = SourceSpec("sample", (sample,), "mediawiki", None, None, None)
@@ -114,7 +114,7 @@ def _plan_source(
 
 def _sizes(config: SourceConfig, study_folder: Path, settings: Settings) -> tuple[list[tuple[str, int]], str]:
     """Name and size of every file of a source, and how that is known."""
-    from rag.corpus.download import WebOptions
+    from rag.corpus.download.files import WebOptions
 
     if config.path.startswith("demo:"):
         return [], "written by the study itself"

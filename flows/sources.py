@@ -11,7 +11,7 @@ from rag.config import SourceConfig
 from rag.errors import ConfigError
 
 if TYPE_CHECKING:
-    from rag.corpus.download import RemoteFile, WebOptions
+    from rag.corpus.download.files import RemoteFile, WebOptions
 
 
 def fetch_source(run: StudyRun, source: str) -> Artifact | None:
@@ -28,7 +28,7 @@ def fetch_source(run: StudyRun, source: str) -> Artifact | None:
         if config.path.startswith("hf:"):
             commit = download_dataset(config.path, folder)
             return BuildResult({"rows_out": sum(1 for _ in folder.rglob("*.parquet"))}, {"commit": commit})
-        from rag.corpus.download import WebOptions, download
+        from rag.corpus.download.files import WebOptions, download
 
         web = WebOptions(proxy=run.settings.proxy, notify=run.terminal.note)
         files = remote_files(config, run.settings.dumps_url, web)
@@ -42,7 +42,7 @@ def fetch_source(run: StudyRun, source: str) -> Artifact | None:
 
 def remote_files(config: SourceConfig, dumps_url: str, web: "WebOptions") -> "list[RemoteFile]":
     """What has to be fetched for a source, as the server lists it; reads the list, and no file."""
-    from rag.corpus.download import RemoteFile, dump_folder, find_dump
+    from rag.corpus.download.files import RemoteFile, dump_folder, find_dump
 
     if config.path.startswith("wikimedia:"):
         wiki, slash, date = config.path.removeprefix("wikimedia:").partition("/")
@@ -79,7 +79,7 @@ def source_files(run: StudyRun, source: str, fetched: Artifact | None) -> tuple[
         return (place / files[0]["name"],) if len(files) == 1 else (place,)
     if not place.is_dir():
         return (place,)
-    from rag.corpus.download import local_dump_files
+    from rag.corpus.download.files import local_dump_files
 
     return tuple(local_dump_files(place, config.dump_job))
 
@@ -95,7 +95,7 @@ def published_sums(
         return list(fetched.facts.get("files", []))
     if run.study.sources[source].format != "mediawiki":
         return []
-    from rag.corpus.download import verify_file
+    from rag.corpus.download.files import verify_file
 
     sha1 = run.study.sources[source].sha1
     return [{"name": path.name, "size": path.stat().st_size, "sha1": verify_file(path, sha1)} for path in files]

@@ -38,7 +38,7 @@ STUDIES = Path(__file__).parent / "studies"
 _LIBRARIES = ("torch", "transformers", "faiss-cpu", "numpy", "duckdb", "prefect", "great-expectations", "pyarrow")
 _ALL_CODE = (
     "rag.predictions", "rag.pipeline", "rag.training.loop", "rag.training.checkpoint", "rag.modeling.packaged",
-    "rag.corpus.ingest", "rag.corpus.summary", "rag.corpus.changes", "rag.corpus.coverage",
+    "rag.corpus.ingest.source", "rag.corpus.summary", "rag.corpus.changes", "rag.corpus.coverage",
     "rag.tasks", "rag.tasks.table", "rag.evaluation.compare", "rag.evaluation.score_files", "rag.evaluation.swap",
     "rag.demo.world", "data_checks.passages", "data_checks.questions", "data_checks.runner",
     "data_checks.results", "data_checks.data_docs",

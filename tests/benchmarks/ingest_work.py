@@ -57,8 +57,8 @@ def _write_all(dump: Path, out: Path, plain: Callable[[str], str]) -> None:
 def ingest(dump: Path, out: Path, workers: int) -> None:
     """The whole ingest of a dump; its own clocks leave out what importing takes."""
     from rag.config import PassageConfig
-    from rag.corpus.ingest import SourceSpec
-    from rag.corpus.ingest import ingest as ingest_source
+    from rag.corpus.ingest.source import SourceSpec
+    from rag.corpus.ingest.source import ingest as ingest_source
 
     shutil.rmtree(out, ignore_errors=True)
     wall, cpu = time.perf_counter(), _cpu_seconds()

@@ -13,7 +13,7 @@ import pytest
 
 from rag.config import PassageConfig
 from rag.corpus.wikitext import RenderOptions, plain_text
-from rag.corpus.wikitext_namespaces import render_options
+from rag.corpus.wikitext.namespaces import render_options
 
 _CASES = tomllib.loads(Path(__file__).with_name("wikitext_cases.toml").read_text(encoding="utf-8"))["case"]
 

@@ -14,8 +14,8 @@ from data_checks.passages import passages_suite
 from data_checks.runner import run_suite
 from rag.config import PassageConfig
 from rag.corpus.dump import read_pages
-from rag.corpus.ingest import IngestReport, SourceSpec, ingest
-from rag.corpus.ledger import ledger_files
+from rag.corpus.ingest.ledger import ledger_files
+from rag.corpus.ingest.source import IngestReport, SourceSpec, ingest
 from rag.corpus.passages import passage_files
 from rag.corpus.wikitext import plain_text
 from rag.errors import DumpError

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rag.corpus.duplicates import DUPLICATE_SCHEMA, drop_duplicates, find_duplicates
+from rag.corpus.duplicates.find import DUPLICATE_SCHEMA, drop_duplicates, find_duplicates
 
 _SETTINGS = settings(derandomize=True, deadline=None, max_examples=20)
 _WORDS = [f"w{number}" for number in range(400)] + ["É", "ß", "Ελλάς", "-"]

@@ -8,11 +8,15 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from rag.corpus import wikitext, wikitext_inline, wikitext_mend, wikitext_pairs, wikitext_tags
 from rag.corpus.dump import read_pages
 from rag.corpus.wikitext import Rendered, RenderOptions, plain_text, render
-from rag.corpus.wikitext_fast import show_plain_links
-from rag.corpus.wikitext_marks import DROPPED
+from rag.corpus.wikitext import inline as wikitext_inline
+from rag.corpus.wikitext import mend as wikitext_mend
+from rag.corpus.wikitext import page as wikitext
+from rag.corpus.wikitext import pairs as wikitext_pairs
+from rag.corpus.wikitext import tags as wikitext_tags
+from rag.corpus.wikitext.fast import show_plain_links
+from rag.corpus.wikitext.marks import DROPPED
 from tests.support.sample_dump import sample_dump
 
 _LINKS = [

@@ -7,9 +7,10 @@ from pathlib import Path
 from unittest import mock
 
 from rag.config import PassageConfig
-from rag.corpus import ingest_batches, shards
 from rag.corpus.dump import dump_blocks
-from rag.corpus.ingest import IngestReport, SourceSpec, ingest
+from rag.corpus.ingest import batches as ingest_batches
+from rag.corpus.ingest import shards
+from rag.corpus.ingest.source import IngestReport, SourceSpec, ingest
 from tests.support.dump_fixtures import Revision, dump_xml, page_xml, text_xml
 
 

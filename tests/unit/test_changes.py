@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from rag.config import PassageConfig
 from rag.corpus import changes
 from rag.corpus.changes import ChangeReport, passage_changes
-from rag.corpus.ingest import SourceSpec, ingest
+from rag.corpus.ingest.source import SourceSpec, ingest
 from rag.corpus.passages import PassageRow, passage_table, text_sha1
 from rag.errors import DataError, ResourceError
 from tests.support.small_wiki import article, redirect, small_pieces, titled, write_dump

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from rag.corpus import coverage as module
 from rag.corpus.coverage import Coverage, answer_coverage
-from rag.corpus.sources import read_psgs
+from rag.corpus.sources.read import read_psgs
 from rag.errors import DataError
 from rag.evaluation.retrieval import answer_in_passage
 from rag.records import Question

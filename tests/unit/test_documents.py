@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pypdf import PdfReader, PdfWriter
 
-from rag.corpus.sources import Article, Unreadable, read_articles
-from rag.corpus.sources_html import html_document, markdown_document
-from rag.corpus.sources_pdf import pdf_document
+from rag.corpus.sources.html import html_document, markdown_document
+from rag.corpus.sources.pdf import pdf_document
+from rag.corpus.sources.read import Article, Unreadable, read_articles
 from rag.errors import DataError
 from tests.support.tiny_pdf import tiny_pdf
 

@@ -16,8 +16,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rag.corpus.download import DownloadedFile, RemoteFile, WebOptions, download, verify_file
-from rag.corpus.transfer_notes import bytes_in, note_path, part_path, read_note, record_path
+from rag.corpus.download.files import DownloadedFile, RemoteFile, WebOptions, download, verify_file
+from rag.corpus.download.notes import bytes_in, note_path, part_path, read_note, record_path
 from rag.errors import ConfigError, DumpError, RagError, ResourceError
 from tests.support.dump_server import DumpServer, Fault, serving
 
@@ -581,7 +581,7 @@ def test_a_proxy_that_is_named_is_used(server: DumpServer, tmp_path: Path) -> No
 _KILLED = """
 import sys
 from pathlib import Path
-from rag.corpus.download import RemoteFile, download
+from rag.corpus.download.files import RemoteFile, download
 download([RemoteFile(sys.argv[1], "wiki.xml.bz2", None, None)], Path(sys.argv[2]))
 """
 

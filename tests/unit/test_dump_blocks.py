@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from rag.corpus import dump_streams
-from rag.corpus.dump import ByteRange, block_total, check_page_count, dump_blocks, read_block, read_pages
-from rag.corpus.dump_streams import StreamRange, index_beside
+from rag.corpus.dump import streams as dump_streams
+from rag.corpus.dump.reader import ByteRange, block_total, check_page_count, dump_blocks, read_block, read_pages
+from rag.corpus.dump.streams import StreamRange, index_beside
 from rag.errors import DumpError
 from rag.records import Page
 from tests.support.dump_fixtures import (

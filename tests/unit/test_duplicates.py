@@ -12,10 +12,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from rag.corpus import duplicate_clusters
-from rag.corpus.duplicate_clusters import jaccard, shingles
-from rag.corpus.duplicate_sketches import band_rows, sketch
-from rag.corpus.duplicates import DuplicateCounts, drop_duplicates, find_duplicates
+from rag.corpus.duplicates import clusters as duplicate_clusters
+from rag.corpus.duplicates.clusters import jaccard, shingles
+from rag.corpus.duplicates.find import DuplicateCounts, drop_duplicates, find_duplicates
+from rag.corpus.duplicates.sketches import band_rows, sketch
 from rag.errors import ConfigError, DataError, ResourceError
 
 _WORDS = [f"word{number}" for number in range(100)]
@@ -217,7 +217,7 @@ def test_dropping_keeps_the_columns_and_rewrites_only_what_changes(tmp_path: Pat
 _DROP = """
 import sys
 from pathlib import Path
-from rag.corpus import duplicates
+from rag.corpus.duplicates import find as duplicates
 import rag.files, os, time
 folder = Path(sys.argv[1])
 shards = sorted(folder.glob("passages-*.parquet"))

@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from rag.config import PassageConfig
-from rag.corpus.ingest import DUPLICATES_FILE, REJECTS_FILE, SourceSpec, ingest
-from rag.corpus.ledger import LEDGER_SCHEMA, ledger_files, revision_url
+from rag.corpus.ingest.ledger import LEDGER_SCHEMA, ledger_files, revision_url
+from rag.corpus.ingest.source import DUPLICATES_FILE, REJECTS_FILE, SourceSpec, ingest
 from rag.corpus.passages import PASSAGE_SCHEMA, passage_files, text_sha1
 from rag.errors import ConfigError, DataError, DumpError, ResourceError
 from tests.support.dump_fixtures import Revision, dump_xml, page_xml, text_xml, write_with_index
@@ -304,7 +304,7 @@ def test_a_ready_made_passage_of_too_many_words_is_named(tmp_path: Path) -> None
 
 
 def test_passages_of_one_page_are_never_parted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rag.corpus.ingest_batches._ROWS", 2)
+    monkeypatch.setattr("rag.corpus.ingest.batches._ROWS", 2)
     path = tmp_path / "psgs.tsv"
     rows = "".join(f"{n}\ttext {n}\tTitle {n // 5}\n" for n in range(1, 21))
     path.write_text("id\ttext\ttitle\n" + rows)

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from rag.config import PassageConfig
-from rag.corpus import ingest_pages
-from rag.corpus.ingest import SourceSpec, ingest
+from rag.corpus.ingest import pages as ingest_pages
+from rag.corpus.ingest.source import SourceSpec, ingest
 from rag.corpus.wikitext import Rendered, RenderOptions, render
 from rag.errors import DataError
 from tests.support.small_wiki import article, contents, redirect, small_pieces, titled, write_dump

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from rag.config import PassageConfig
-from rag.corpus.ingest import SourceSpec, ingest
+from rag.corpus.ingest.source import SourceSpec, ingest
 from rag.corpus.passages import passage_files
 from tests.support.small_wiki import contents, ingest_file, small_pieces, titled, wiki_pages, write_dump
 
@@ -92,7 +92,7 @@ def test_a_repeated_call_reads_only_the_blocks_that_are_left(tmp_path: Path) -> 
 
 
 def test_articles_go_on_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rag.corpus.ingest_batches._CHARACTERS", 300)
+    monkeypatch.setattr("rag.corpus.ingest.batches._CHARACTERS", 300)
     path = tmp_path / "a.jsonl"
     lines = [json.dumps({"id": str(n), "title": f"T {n}", "text": f"Text {n} " * 20}) for n in range(1, 41)]
     path.write_text("\n".join(["no json", *lines, "no json"]))

@@ -3,7 +3,7 @@
 import pytest
 
 from rag.config import PassageConfig
-from rag.corpus.page_kinds import is_disambiguation, page_kind
+from rag.corpus.ingest.page_kinds import is_disambiguation, page_kind
 from rag.records import Page
 
 

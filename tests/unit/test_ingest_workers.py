@@ -15,7 +15,7 @@ import psutil
 import pytest
 
 from rag.config import PassageConfig
-from rag.corpus.ingest import SourceSpec, ingest
+from rag.corpus.ingest.source import SourceSpec, ingest
 from rag.errors import DumpError, ResourceError
 from tests.support.small_wiki import contents, ingest_file, small_pieces, wiki_pages, write_dump
 
@@ -46,7 +46,7 @@ def test_any_number_of_workers_writes_the_same_bytes(dump: Path, tmp_path: Path)
 
 
 def test_articles_go_to_workers_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rag.corpus.ingest_batches._CHARACTERS", 300)
+    monkeypatch.setattr("rag.corpus.ingest.batches._CHARACTERS", 300)
     path = tmp_path / "a.jsonl"
     lines = [json.dumps({"id": str(n), "title": f"T {n}", "text": f"Text {n} " * 20}) for n in range(1, 21)]
     path.write_text("\n".join(["no json", *lines, "no json"]))
@@ -80,7 +80,7 @@ import multiprocessing, os, signal, sys
 from pathlib import Path
 from tests.support.small_wiki import small_pieces
 from rag.config import PassageConfig
-from rag.corpus.ingest import SourceSpec, ingest
+from rag.corpus.ingest.source import SourceSpec, ingest
 
 def progress(items):
     for item in items:

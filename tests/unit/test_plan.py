@@ -8,7 +8,7 @@ from flows.plan_study import StudyPlan, plan_study, require_fit
 from flows.result_tables import print_plan
 from flows.sources import _require_a_date, remote_files
 from rag.config import SourceConfig, parse_study
-from rag.corpus.download import RemoteFile, WebOptions
+from rag.corpus.download.files import RemoteFile, WebOptions
 from rag.corpus.estimate import IngestRates, StageEstimate, estimate_ingest, xml_bytes
 from rag.errors import ConfigError, ResourceError
 from tests.support.dump_server import serving

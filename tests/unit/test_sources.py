@@ -17,8 +17,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rag.config import SourceFormat
-from rag.corpus.sources import Article, PsgsRow, Unreadable, read_articles, read_psgs
-from rag.corpus.sources_article import SeenIds, clean_text, page_id_of
+from rag.corpus.sources.article import SeenIds, clean_text, page_id_of
+from rag.corpus.sources.read import Article, PsgsRow, Unreadable, read_articles, read_psgs
 from rag.errors import ConfigError, DataError
 from tests.support.shared_data import shared_data
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from rag.corpus.download import WebOptions, dump_folder, find_dump, local_dump_files
-from rag.corpus.wikimedia import DumpJob, files_of_status, parse_sums
+from rag.corpus.download.files import WebOptions, dump_folder, find_dump, local_dump_files
+from rag.corpus.download.wikimedia import DumpJob, files_of_status, parse_sums
 from rag.errors import ConfigError, DumpError, ResourceError
 from tests.support.dump_server import Fault, serving
 from tests.support.shared_data import shared_data

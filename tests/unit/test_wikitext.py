@@ -6,14 +6,15 @@ from collections import Counter
 import pytest
 
 from rag.config import PassageConfig
-from rag.corpus import wikitext_names, wikitext_templates
 from rag.corpus.wikitext import RenderOptions, plain_text, render
-from rag.corpus.wikitext_arguments import Arguments, parse_arguments
-from rag.corpus.wikitext_convert import convert
-from rag.corpus.wikitext_dates import date, death_date_and_age
-from rag.corpus.wikitext_namespaces import render_options
-from rag.corpus.wikitext_numbers import grouped
-from rag.corpus.wikitext_pairs import match_constructs
+from rag.corpus.wikitext import names as wikitext_names
+from rag.corpus.wikitext import templates as wikitext_templates
+from rag.corpus.wikitext.arguments import Arguments, parse_arguments
+from rag.corpus.wikitext.convert import convert
+from rag.corpus.wikitext.dates import date, death_date_and_age
+from rag.corpus.wikitext.namespaces import render_options
+from rag.corpus.wikitext.numbers import grouped
+from rag.corpus.wikitext.pairs import match_constructs
 
 
 def test_unknown_templates_are_counted_by_name_and_known_ones_are_not() -> None:
