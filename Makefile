@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 PYTEST := $(BIN)/python -m pytest
 
-.PHONY: help setup demo test check clean
+.PHONY: help setup demo test check bench clean
 
 help:           ## what there is
 	@grep -E '^[a-z]+:.*##' Makefile | sed 's/:.*##/\t/'
@@ -36,6 +36,10 @@ check: setup                   ## what CI runs: style, types, import contracts, 
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(PYTEST) -n 2 --dist loadfile
+
+bench: setup                   ## ours beside the peers, as JSON lines; minutes, and nothing else should run
+	@$(PIP) --editable '.[bench]'
+	$(BIN)/python -m tests.benchmarks.ingest
 
 clean:                         ## remove the environment; results in the workspace stay
 	rm -rf $(VENV)

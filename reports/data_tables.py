@@ -14,7 +14,14 @@ def source_table(snapshot: Snapshot, run_id: str) -> ReportTable:
     """What became of every page of each source, and the files with the sums that an auditor compares."""
     rows = snapshot.query("SELECT * FROM v_sources WHERE run_id = ? ORDER BY source, fingerprint", [run_id]).records()
     columns = headings(
-        "source", "pages >", "articles >", "passages >", "left out >", "repeated >", "rejected >", "files, with sha1"
+        "source",
+        "pages >",
+        "articles >",
+        "passages >",
+        "above the cap >",
+        "repeated >",
+        "rejected >",
+        "files, with sha1",
     )
     body = tuple(
         (
@@ -22,14 +29,17 @@ def source_table(snapshot: Snapshot, run_id: str) -> ReportTable:
             Cell(number(row["pages"]), row["pages"]),
             Cell(number(row["articles"]), row["articles"]),
             Cell(number(row["passages"]), row["passages"]),
-            Cell(number(row["left_out_by_cap"]), row["left_out_by_cap"], detail="passages above the cap of a page"),
+            Cell(number(row["left_out_by_cap"]), row["left_out_by_cap"]),
             Cell(number(_repeated(row)), _repeated(row), detail=f"{number(row['dropped_duplicates'])} dropped"),
             Cell(number(row["rejects"]), row["rejects"]),
             Cell("; ".join(_source_files(row["files_json"])) or DASH),
         )
         for row in rows
     )
-    caption = "Pages are of every kind; articles are those that are no redirect and that the study does not leave out."
+    caption = (
+        "Pages are of every kind; articles are those that are no redirect and that the study does not leave out. Above "
+        "the cap: passages that a page has beyond the study's limit. Repeated: an earlier passage says the same."
+    )
     return ReportTable("sources", "Sources", caption, columns, body)
 
 
@@ -63,6 +73,12 @@ ORDER BY name, dropped DESC, template
 """
 
 
+_CHECKED = (
+    "Great Expectations suites, one a table of data. The pages data_docs/index.html in the folder of each of these "
+    "artifacts (see Lineage) show every expectation."
+)
+
+
 def check_table(snapshot: Snapshot, run_id: str) -> ReportTable:
     """Data checks, one row a suite."""
     rows = snapshot.query("SELECT * FROM v_checks WHERE run_id = ? ORDER BY stage, name, suite", [run_id]).records()
@@ -80,7 +96,7 @@ def check_table(snapshot: Snapshot, run_id: str) -> ReportTable:
         )
         for row in rows
     )
-    return ReportTable("checks", "Data checks", "Great Expectations suites, one a table of data.", columns, body)
+    return ReportTable("checks", "Data checks", _CHECKED, columns, body)
 
 
 def _verdict(row: Mapping[str, Any]) -> str:
