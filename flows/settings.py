@@ -30,6 +30,7 @@ class Settings(BaseSettings):
     device: Literal["auto", "cpu", "cuda"] = "auto"
     workers: int | None = Field(None, ge=1)  # processes that read a dump; None: one for each core it may use
     dumps_url: str = Field("https://dumps.wikimedia.org", pattern="^https?://.+")  # or a mirror of it
+    download_attempts: int = Field(10, ge=1)  # in a row that bring nothing new, with pauses up to a minute
     proxy: str | None = None  # "http://host:port" for downloads; the environment's own proxies are not used
 
     @classmethod

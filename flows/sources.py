@@ -30,8 +30,9 @@ def fetch_source(run: StudyRun, source: str) -> Artifact | None:
             return BuildResult({"rows_out": sum(1 for _ in folder.rglob("*.parquet"))}, {"commit": commit})
         from rag.corpus.download.files import WebOptions, download
 
-        web = WebOptions(proxy=run.settings.proxy, notify=run.terminal.note)
-        files = remote_files(config, run.settings.dumps_url, web)
+        own = run.settings
+        web = WebOptions(attempts=own.download_attempts, proxy=own.proxy, notify=run.terminal.note)
+        files = remote_files(config, own.dumps_url, web)
         _require_a_date(config.path, files)
         fetched = download(files, folder, progress=run.progress("MiB"), options=web)
         return BuildResult({"rows_out": len(fetched)}, {"files": [file._asdict() for file in fetched]})

@@ -10,7 +10,7 @@ FILES = {
     "rag/__init__.py": "",
     "rag/errors.py": "class RagError(Exception):\n    '''All of them.'''\n",
     "rag/text.py": "from rag.errors import RagError\n\ndef clean(text: str) -> str:\n    return text.strip()\n",
-    "rag/corpus/__init__.py": "from rag.corpus.dump.reader import read\n"
+    "rag/corpus/__init__.py": "from rag.corpus.dump import read\n"
     "from rag.corpus.other import x\n__all__ = ['read', 'x']\n",
     "rag/corpus/dump.py": "from ..text import clean\nfrom . import wikitext\n"
     "def read() -> str:\n    return clean('')\n",
@@ -54,7 +54,7 @@ def test_a_name_from_a_package_reaches_what_the_package_exports(tmp_path: Path) 
         ("rag/text.py", FILES["rag/text.py"].replace(":\n", ":\n    '''Without spaces.'''\n")),
         ("rag/errors.py", "class RagError(Exception):\n    pass\n"),
         ("rag/corpus/other.py", "x = 3\n"),
-        ("rag/corpus/__init__.py", "from rag.corpus.dump.reader import read\n__all__ = ['read']\n"),
+        ("rag/corpus/__init__.py", "from rag.corpus.dump import read\n__all__ = ['read']\n"),
     ],
 )
 def test_comments_layout_docstrings_and_neighbours_do_not_count(tmp_path: Path, name: str, text: str) -> None:
