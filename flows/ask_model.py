@@ -25,7 +25,7 @@ def find_passages(study: str, question: str, index: str | None) -> list[FoundPas
     from rag.corpus.ingest.ledger import revision_url
 
     run = open_run(study)
-    corpus = _corpus(run, index or list(run.study.corpora)[-1])
+    corpus = _corpus(run, index or next(reversed(run.study.corpora), ""))
     vectors = open_question_encoder(run).encode_questions([question])
     found = open_retriever(corpus).search(vectors, _SHOWN_PASSAGES)
     bases = {part.name: part.facts["site"].get("base", "") for part in corpus.passages}
@@ -55,6 +55,6 @@ def answer(study: str, question: str, index: str | None, model: str | None) -> "
 
 def _corpus(run: StudyRun, name: str) -> Corpus:
     if name not in run.study.corpora:
-        known = ", ".join(run.study.corpora)
+        known = ", ".join(run.study.corpora) or "(none: name one under [corpora])"
         raise ConfigError(f"--index {name!r}: {run.study.name} has the corpora {known}")
     return find_corpus(run, name)

@@ -32,7 +32,10 @@ def build_index(study: str, corpus: str, overrides: tuple[str, ...] = ()) -> Non
         flat = run.study.index.model_copy(update={"kind": "flat"})
         exact = index if run.study.index == flat else index_vectors(run, corpus, sources, vectors, flat)
         questions = find_questions(run, run.study.tasks)
-        measure_recall(run, corpus, {"index": index, "exact": exact}, vectors, questions)
+        if questions:
+            measure_recall(run, corpus, {"index": index, "exact": exact}, vectors, questions)
+        else:
+            run.terminal.note(f"recall {corpus}: not measured, for the study has no questions to search with")
 
 
 def check_coverage(run: StudyRun, corpus: str, passages: Sequence[Artifact]) -> None:
@@ -87,7 +90,19 @@ def encode_passages(run: StudyRun, passages: Artifact) -> Artifact:
         versions=("torch", "transformers"),
     )
     record_dataset(run, "vectors", vectors)
+    _show_changes(run, passages.name, vectors)
     return vectors
+
+
+def _show_changes(run: StudyRun, source: str, vectors: Artifact) -> None:
+    """How many vectors a new snapshot cost, beside the list of passages that it changed."""
+    changes = run.made("changes", source)
+    if changes:
+        new = changes.facts["added"] + changes.facts["changed"]
+        where = changes.file("changes.parquet")
+        run.terminal.note(
+            f"vectors {source}: {vectors.facts['encoded']:,} encoded for {new:,} passages added or changed ({where})"
+        )
 
 
 def index_vectors(

@@ -63,5 +63,8 @@ def _show_and_require(run: StudyRun, checked: Artifact) -> None:
         for problem in report.problems("warning"):
             batch = f" {report.batch}" if report.batch else ""
             run.terminal.note(f"warning: {checked.name}: {report.suite}{batch}: {problem}")
+    if not all(report.success for report in reports):
+        run.rows.write()  # all that was gathered so far is whole, and a failed check is what people look for
+    rejects = checked.file(REJECTS) if checked.counts["rows_rejected"] else None
     for report in reports:
-        require(report, checked.file(REJECTS))
+        require(report, rejects)

@@ -126,11 +126,15 @@ def _run_study(study: str, overrides: tuple[str, ...], verbose: bool) -> None:
 
     read_study(find_study(study), overrides)
     prepare_workspace(load_settings())
-    with Terminal(plain=verbose or None) as terminal:
-        terminal.note("starting ...")
-        with orchestrator(verbose, meanwhile=lambda: import_module("flows.run_study")) as prefect:
-            WATCHED.set(not prefect.embedded)
-            result = import_module("flows.run_study").run_study(study, overrides)
+    try:
+        with Terminal(plain=verbose or None) as terminal:
+            terminal.note("starting ...")
+            with orchestrator(verbose, meanwhile=lambda: import_module("flows.run_study")) as prefect:
+                WATCHED.set(not prefect.embedded)
+                result = import_module("flows.run_study").run_study(study, overrides)
+    except KeyboardInterrupt:  # Typer would end without a word
+        typer.echo("openbook: stopped; the same command goes on from here", err=True)
+        raise typer.Exit(130) from None
     from flows.result_tables import print_results
 
     print_results(result)

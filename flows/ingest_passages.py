@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from data_checks.results import CheckReport
 
 _CODE = ("rag.corpus.ingest.source", "rag.corpus.summary")
+_OF_A_SOURCE = ("format", "dump_job", "until", "expected_rows", "max_passages_per_page", "sha1")
+# What turns documents into text beside our own code; the other formats need no more than the standard library and lxml.
+_LIBRARIES = {"mediawiki": ("lxml",), "documents": ("lxml", "markdown-it-py", "pypdf")}
+_MANY_REJECTS = 0.01  # of the rows: a person should look
 _CHECK_CODE = ("data_checks.passages",)
 
 
@@ -63,12 +67,27 @@ def extract_passages(run: StudyRun, source: str, fetched: Artifact | None) -> Ar
 
     identity = {
         **run.study.passages.model_dump(mode="json"),
-        **config.model_dump(mode="json", include={"format", "until", "expected_rows", "max_passages_per_page", "sha1"}),
+        **config.model_dump(mode="json", include=set(_OF_A_SOURCE)),
         "source": source,
         "content": source_identity(run, source),
     }
     parents = {"dump": fetched} if fetched else {}
-    return run.stage("passages", source, build, code=_CODE, config=identity, parents=parents)
+    passages = run.stage(
+        "passages",
+        source,
+        build,
+        code=_CODE,
+        config=identity,
+        parents=parents,
+        versions=_LIBRARIES.get(config.format, ()),
+    )
+    rejected = passages.counts["rows_rejected"]
+    if rejected > _MANY_REJECTS * passages.counts["rows_in"]:
+        where = passages.file("rejects.jsonl")
+        run.terminal.note(
+            f"warning: {source}: {rejected:,} rows or pages could not be used; their reasons are in {where}"
+        )
+    return passages
 
 
 def _reusable(run: StudyRun, source: str, identity: Mapping[str, Any]) -> Path | None:
@@ -95,13 +114,16 @@ def earlier_snapshot(run: StudyRun, source: str, passages: Artifact) -> Artifact
     previous = run.study.sources[source].previous
     if previous:
         return run.result("passages", previous)
-    content = passages.manifest.config["content"], passages.manifest.parents
-    for earlier in _earlier(run, source):
-        if earlier.created_at < passages.created_at:
-            if (earlier.manifest.config["content"], earlier.manifest.parents) == content:
-                continue  # the same dump, cut by other options or other code
-            return earlier
-    return None
+    older = [one for one in _earlier(run, source) if one.created_at < passages.created_at]
+    return next((one for one in older if _is_comparable(one, passages)), None)
+
+
+def _is_comparable(earlier: Artifact, passages: Artifact) -> bool:
+    """Whether both are of one wiki, or of one kind of source, and of different files."""
+    ours, theirs = passages.manifest, earlier.manifest
+    same_files = (ours.config["content"], ours.parents) == (theirs.config["content"], theirs.parents)
+    same_wiki = passages.facts["site"].get("dbname") == earlier.facts["site"].get("dbname")
+    return not same_files and same_wiki and ours.config["format"] == theirs.config["format"]
 
 
 def list_changes(run: StudyRun, source: str, before: Artifact, after: Artifact) -> Artifact:

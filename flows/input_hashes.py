@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 from pathlib import Path
 
 from flows.files import file_sha256, write_atomically
@@ -22,7 +23,7 @@ class InputHashes:
             return self._of_file(path)
         names = [file for file in sorted(path.rglob("*")) if file.is_file() and not _is_hidden(file, path)]
         listing = "".join(f"{self._of_file(file)}  {file.relative_to(path).as_posix()}\n" for file in names)
-        return hashlib.sha256(listing.encode()).hexdigest()
+        return hashlib.sha256(os.fsencode(listing)).hexdigest()  # a name may be bytes that are no text
 
     def _of_file(self, path: Path) -> str:
         status = path.stat()

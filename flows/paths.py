@@ -3,6 +3,7 @@
 import importlib.util
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from rag.errors import ConfigError
 
@@ -38,7 +39,7 @@ def resolve_path(text: str, *, study_folder: Path, demo: Path | None) -> Path:
         if demo is None:
             raise ConfigError(f"{text}: this study has no demo world; only the demo study can name its files")
         return _inside(demo, rest, text)
-    path = study_folder / Path(text).expanduser()
+    path = study_folder / _expanded(text)
     if not path.exists():
         raise ConfigError(f"{text}: no such file or folder ({path.absolute()})")
     return path
@@ -51,10 +52,33 @@ def resolve_model(text: str, *, study_folder: Path, demo: Path | None) -> Path:
 
     Raises ConfigError where it is nowhere, or the hub cannot be reached.
     """
-    local = study_folder / Path(text).expanduser()
+    local = study_folder / _expanded(text)
     if text.startswith(("package:", "demo:")) or local.exists() or not _is_hub_name(text):
         return resolve_path(text, study_folder=study_folder, demo=demo)
     return _from_hub(text)
+
+
+class DatasetName(NamedTuple):
+    """A data set of the hub, and which of its files."""
+
+    dataset: str  # OWNER/NAME
+    inner: str  # a folder of it, or ""
+    revision: str  # a branch, tag or commit, or ""
+
+
+def dataset_name(text: str) -> DatasetName:
+    """The parts of ``hf:OWNER/NAME/FOLDER[@REVISION]``.
+
+    Raises ConfigError for what is no such name.
+
+    >>> dataset_name("hf:wikimedia/wikipedia/20231101.en@main")
+    DatasetName(dataset='wikimedia/wikipedia', inner='20231101.en', revision='main')
+    """
+    name, _, revision = text.removeprefix("hf:").partition("@")
+    parts = name.strip("/").split("/", 2)
+    if len(parts) < 2 or ".." in name.split("/"):
+        raise ConfigError(f"{text!r}: write hf:OWNER/NAME/FOLDER, for example hf:wikimedia/wikipedia/20231101.en")
+    return DatasetName("/".join(parts[:2]), parts[2] if len(parts) == 3 else "", revision)
 
 
 def download_dataset(text: str, folder: Path) -> str:
@@ -65,12 +89,8 @@ def download_dataset(text: str, folder: Path) -> str:
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError
 
-    name, _, revision = text.removeprefix("hf:").partition("@")
-    parts = name.strip("/").split("/", 2)
-    if len(parts) < 2:
-        raise ConfigError(f"{text!r}: write hf:OWNER/NAME/FOLDER, for example hf:wikimedia/wikipedia/20231101.en")
-    wanted = f"{parts[2]}/*.parquet" if len(parts) == 3 else "*.parquet"
-    dataset = "/".join(parts[:2])
+    dataset, inner, revision = dataset_name(text)
+    wanted = f"{inner}/*.parquet" if inner else "*.parquet"
     try:
         snapshot_download(
             dataset, repo_type="dataset", revision=revision or None, allow_patterns=[wanted], local_dir=folder
@@ -89,6 +109,13 @@ def download_dataset(text: str, folder: Path) -> str:
     if not notes:
         raise ConfigError(f"{text!r}: the data set has no {wanted}; name the folder that holds its Parquet files")
     return notes[0].read_text(encoding="utf-8").partition("\n")[0]
+
+
+def _expanded(text: str) -> Path:
+    try:
+        return Path(text).expanduser()
+    except RuntimeError as error:
+        raise ConfigError(f"{text}: {error}; write the path without ~") from error
 
 
 def _inside(folder: Path, inner: str, text: str) -> Path:

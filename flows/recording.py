@@ -49,17 +49,21 @@ def record_rejects(run: StudyRun, artifact: Artifact, name: str = "rejects.jsonl
         return
     with artifact.file(name).open(encoding="utf-8", newline="\n") as file:
         rejects = [json.loads(line) for line in file]
-    rows = [
-        {
-            "source": reject.get("source", artifact.name),
-            "row": reject.get("row", number),
-            "reason": reject["reason"],
-            "text": _rejected(reject),
-        }
-        for number, reject in enumerate(rejects, start=1)
-    ]
+    rows, places = [], set()
+    for number, reject in enumerate(rejects, start=1):
+        source, row = _place(reject, artifact.name, number)
+        if (source, row, reject["reason"]) in places:  # the same place and reason twice is still two rejects
+            source = f"{source} ({number})"
+        places.add((source, row, reject["reason"]))
+        rows.append({"source": source, "row": row, "reason": reject["reason"], "text": _rejected(reject)})
     key = {"run_id": run.run_id, "stage": artifact.stage, "name": artifact.name}
     run.rows.replace("rejects", key, rows)
+
+
+def _place(reject: Mapping[str, Any], name: str, number: int) -> tuple[str, int]:
+    """Source and row of a reject: the file or document it was in, where it says that."""
+    source = str(reject.get("source") or name)
+    return f"{source}: {reject['key']}" if reject.get("key") else source, reject.get("row", number)
 
 
 def _rejected(reject: Mapping[str, Any]) -> str:

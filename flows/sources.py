@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from flows.artifacts import Artifact, BuildResult
-from flows.paths import download_dataset, is_remote
+from flows.paths import dataset_name, download_dataset, is_remote
 from flows.study_run import StudyRun
 from rag.config import SourceConfig
 from rag.errors import ConfigError
@@ -65,7 +65,11 @@ def _require_a_date(path: str, files: "list[RemoteFile]") -> None:
 def source_identity(run: StudyRun, source: str) -> Mapping[str, Any]:
     """What names the content of a local source; a fetched one is named by the artifact that holds it."""
     config = run.study.sources[source]
-    return {} if is_remote(config.path) else run.content_identity(config.path)
+    if is_remote(config.path):
+        return {}
+    # A document without a heading is named by its file, and a folder's hash has the names of its files already.
+    name = {"name": Path(config.path).name} if config.format == "documents" else {}
+    return {**run.content_identity(config.path), **name}
 
 
 def source_files(run: StudyRun, source: str, fetched: Artifact | None) -> tuple[Path, ...]:
@@ -74,7 +78,7 @@ def source_files(run: StudyRun, source: str, fetched: Artifact | None) -> tuple[
     Raises ConfigError for a folder without a dump in it.
     """
     config = run.study.sources[source]
-    place = fetched.folder if fetched else run.path(config.path)
+    place = _fetched_place(config, fetched) if fetched else run.path(config.path)
     if config.format != "mediawiki":
         files = fetched.facts.get("files", []) if fetched else []
         return (place / files[0]["name"],) if len(files) == 1 else (place,)
@@ -85,18 +89,26 @@ def source_files(run: StudyRun, source: str, fetched: Artifact | None) -> tuple[
     return tuple(local_dump_files(place, config.dump_job))
 
 
+def _fetched_place(config: SourceConfig, fetched: Artifact) -> Path:
+    """Where the files lie in the artifact: those of a data set keep the folder that they have on the hub."""
+    return fetched.folder / dataset_name(config.path).inner if config.path.startswith("hf:") else fetched.folder
+
+
 def published_sums(
     run: StudyRun, source: str, files: tuple[Path, ...], fetched: Artifact | None
 ) -> list[dict[str, Any]]:
-    """Name, size and sha1 of every file of a dump, checked against what its publisher says where that is known.
+    """Name, size and sha1 of every file that is named, checked against what its publisher says where that is known.
 
     Raises DumpError for a file that is another one than was published.
     """
     if fetched:
         return list(fetched.facts.get("files", []))
-    if run.study.sources[source].format != "mediawiki":
-        return []
     from rag.corpus.download.files import verify_file
 
     sha1 = run.study.sources[source].sha1
-    return [{"name": path.name, "size": path.stat().st_size, "sha1": verify_file(path, sha1)} for path in files]
+    plain = [path for path in files if path.is_file()]
+    if sha1 and len(plain) != 1:
+        raise ConfigError(
+            f"sources.{source}.sha1 is the sum of one file, and {run.study.sources[source].path} is a folder"
+        )
+    return [{"name": path.name, "size": path.stat().st_size, "sha1": verify_file(path, sha1)} for path in plain]

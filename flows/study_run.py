@@ -156,6 +156,10 @@ class StudyRun:
             raise ConfigError(f"{self.study.name} has no {stage} {name} yet; run openbook run {self.reference} first")
         return found[0]
 
+    def made(self, stage: str, name: str) -> Artifact | None:
+        """What a stage made or found in this call; None where it did not run."""
+        return self._made.get((stage, name))
+
     @cached_property
     def rows(self) -> RunRows:
         """The rows of this run on their way into the database."""

@@ -17,7 +17,7 @@ import pytest
 from rag.demo.dump_writer import index_path, write_checksums, write_dump
 from rag.demo.wiki import DumpPage
 from rag.records import Page
-from tests.support.cli import openbook, start
+from tests.support.cli import OPENBOOK, environment, openbook, start
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
 
@@ -182,6 +182,71 @@ def test_a_wrong_sum_stops_the_study_before_anything_is_read(tmp_path: Path) -> 
     assert "sha1" in refused.stderr
     assert "Traceback" not in refused.stderr
     assert not list((tmp_path / "workspace").glob("artifacts/passages/*/passages-*.parquet"))
+
+
+_ROWS = """
+name = "rows"
+title = "Rows"
+
+[sources.own]
+path = "rows"
+format = "jsonl"
+
+[corpora]
+
+[tasks]
+
+[models]
+"""
+
+
+def _select(workspace: Path, sql: str) -> list[tuple[object, ...]]:
+    with duckdb.connect(str(workspace / "database" / "results.duckdb"), read_only=True) as results:
+        return results.execute(sql).fetchall()
+
+
+def test_what_failed_and_what_was_rejected_can_be_queried_and_mended(tmp_path: Path) -> None:
+    study, workspace = tmp_path / "rows.toml", tmp_path / "workspace"
+    study.write_text(_ROWS, encoding="utf-8")
+    (tmp_path / "rows").mkdir()
+    for name in ("a.jsonl", "b.jsonl"):  # the same mistake in the same line of two files
+        (tmp_path / "rows" / name).write_text("no json\n", encoding="utf-8")
+    refused = openbook("run", str(study), workspace=workspace)
+    assert refused.returncode == 11
+    assert "at least one passage" in refused.stderr
+    assert "could not be used; their reasons are in" in refused.stdout
+    assert _select(workspace, "SELECT count(*) FROM checks WHERE NOT success AND severity = 'critical'") != [(0,)]
+    rejects = _select(workspace, "SELECT source, row FROM rejects WHERE stage = 'passages' ORDER BY ALL")
+    assert rejects == [("own: a.jsonl:1", 1), ("own: b.jsonl:1", 1)]
+    text = " ".join(f"word{number}" for number in range(120))
+    for number in range(12):
+        row = f'{{"id": "{number + 1}", "title": "T {number}", "text": "{text} {number}"}}\n'
+        (tmp_path / "rows" / f"{number}.jsonl").write_text(row, encoding="utf-8")
+    for name in ("a.jsonl", "b.jsonl"):
+        (tmp_path / "rows" / name).unlink()
+    done = openbook("run", str(study), workspace=workspace)
+    assert done.returncode == 0, done.stderr
+    verified = openbook("verify", workspace=workspace)
+    assert (verified.returncode, "verified" in verified.stdout) == (0, True), verified.stderr
+    searched = openbook("search", "word1", "--study", str(study), workspace=workspace)
+    assert (searched.returncode, "name one under [corpora]" in searched.stderr) == (10, True)
+
+
+def test_ctrl_c_says_that_the_same_command_goes_on(web: str, tmp_path: Path) -> None:
+    study, workspace = _study(tmp_path, f"{web}/testwiki/20240701/"), tmp_path / "workspace"
+    with subprocess.Popen(
+        [*OPENBOOK, "run", study], stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, cwd=tmp_path, text=True,
+        env=environment(workspace),
+    ) as process:  # fmt: skip
+        deadline = time.monotonic() + 100
+        while not list(workspace.glob(_MOMENTS[0])) and time.monotonic() < deadline:
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        assert process.stderr is not None
+        said = process.stderr.read()
+    assert process.returncode == 130
+    assert "stopped; the same command goes on from here" in said
+    assert "Traceback" not in said
 
 
 def test_a_server_that_cannot_be_reached_is_a_clear_error(tmp_path: Path) -> None:

@@ -78,7 +78,7 @@ def test_blocks_of_the_multistream_dump_with_and_without_its_index(multistream: 
 
 
 def test_e10_the_real_dump_cut_anywhere_is_an_error(tmp_path: Path, multistream: Path) -> None:
-    """CASES E10: at each border of two streams, 20 bytes before the end, and somewhere."""
+    """At each border of two streams, 20 bytes before the end, and somewhere."""
     whole = multistream.read_bytes()
     borders = [found.start() for found in re.finditer(rb"BZh91AY", whole)][1:]
     assert len(borders) == 4

@@ -60,7 +60,7 @@ def test_compressions_and_multistream_read_alike(tmp_path: Path) -> None:
 
 
 def test_e3_empty_and_deleted_texts_swallow_nothing(tmp_path: Path) -> None:
-    """CASES E3: the page behind a self-closed text is a page of its own."""
+    """The page behind a self-closed text is a page of its own."""
     texts = ["<text/>", '<text deleted="deleted" />', '<text bytes="0"></text>', "<text>B</text>"]
     pages = _read(tmp_path, _dump(*(_page(number, f"P{number}", text) for number, text in enumerate(texts, 1))))
     assert [page.wikitext for page in pages] == ["", "", "", "B"]

@@ -134,7 +134,7 @@ def test_skipping_blocks_of_a_plain_dump_reads_little_of_it(tmp_path: Path) -> N
 
 
 def test_e10_a_cut_between_two_streams_is_an_error(tmp_path: Path) -> None:
-    """CASES E10: half of a multistream dump looks whole to bz2."""
+    """Half of a multistream dump looks whole to bz2."""
     for with_index in (True, False):
         path = write_with_index(tmp_path, _PAGES, _IDS)
         if not with_index:
@@ -150,14 +150,14 @@ def test_e10_a_cut_between_two_streams_is_an_error(tmp_path: Path) -> None:
 
 
 def test_e10_a_stream_cut_by_20_bytes_is_an_error(tmp_path: Path) -> None:
-    """CASES E10, first half."""
+    """A download that was cut."""
     path = _write(tmp_path, multistream(_PAGES)[:-20])
     with pytest.raises(DumpError, match="is cut or corrupt: its stream from byte"):
         list(read_pages(path))
 
 
 def test_e10_all_streams_are_read_not_only_the_first(tmp_path: Path, expected: list[Page]) -> None:
-    """CASES E10, the multistream trap."""
+    """One decompressor alone would stop after the first stream."""
     assert list(read_pages(_write(tmp_path, multistream(_PAGES)))) == expected
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from flows.paths import resolve_model, resolve_path
+from flows.paths import dataset_name, resolve_model, resolve_path
 from rag.errors import ConfigError
 
 
@@ -116,3 +116,14 @@ def test_a_hub_model_without_a_network_is_one_clear_line(study: Path) -> None:
 def test_what_cannot_be_a_hub_name_says_so(study: Path) -> None:
     with pytest.raises(ConfigError, match="neither a folder nor a model's name"):
         resolve_model("a b/c--d", study_folder=study, demo=None)
+
+
+@pytest.mark.parametrize("text", ["hf:", "hf:wikimedia", "hf:wikimedia/wikipedia/../x"])
+def test_a_data_set_needs_owner_and_name(text: str) -> None:
+    with pytest.raises(ConfigError, match="hf:OWNER/NAME/FOLDER"):
+        dataset_name(text)
+
+
+def test_the_home_of_nobody_is_a_clear_error(study: Path) -> None:
+    with pytest.raises(ConfigError, match="write the path without ~"):
+        resolve_path("~no_such_user_here/x", study_folder=study, demo=None)
