@@ -10,9 +10,9 @@ from great_expectations.core.expectation_suite import ExpectationSuite
 from data_checks.expectations import between, one_row, sentence
 from data_checks.results import WARNING
 
-_KINDS = ("other_namespaces", "redirects", "disambiguation", "lists", "articles")
-_DUPLICATES = ("exact", "near", "boilerplate")
+_KINDS = ("other_namespaces", "redirects", "disambiguation", "lists", "not_yet", "repeated", "articles")
 _LONG_PASSAGE = 50  # words; "short" means nothing where all passages are short by intent
+_FEW = 20  # of this many a large share may be chance: a small corpus is not stopped for them
 
 
 def corpus_suite(
@@ -20,9 +20,14 @@ def corpus_suite(
 ) -> ExpectationSuite:
     """The suite for the row of ``corpus_frame``.
 
-    Critical: what is lost or there twice; more than ``max_empty_share`` of the articles without a passage (a warning
-    from two fifths of it on); more than ``max_duplicate_share`` exact duplicates. Warnings: near duplicates and
-    boilerplate beyond the same share, and passages that are short as if text had been lost.
+    Critical: what is lost or there twice, and passages that were dropped without being duplicates of a chosen kind.
+
+    Shares are critical where they are too large and more than 20 rows make them up, and warnings where there are
+    fewer: over ``max_empty_share`` of the articles without a passage (a warning from two fifths of it on), over
+    ``max_duplicate_share`` of the passages that repeat the text of an earlier one, over 1 % of the pages repeated (any
+    is a warning), over 20 % of the rows unreadable (a warning from 1 % on; more than half of them are critical however
+    few). Warnings alone: near duplicates and boilerplate beyond ``max_duplicate_share``, and passages that are short
+    as if text had been lost.
     """
     lengths = [
         between("mean_words", words / 4, words, f"passages have {words / 4:g} to {words} words on average", WARNING),
@@ -32,34 +37,44 @@ def corpus_suite(
     return ExpectationSuite(
         name="corpus",
         expectations=[
-            one_row("one row of sums"),
-            between("pages", 1, None, "the source has pages"),
-            between("articles", 1, None, "the source has articles"),
-            between("passages", 1, None, "the corpus has passages"),
-            between("unaccounted_pages", 0, 0, "every page is counted once"),
-            between("lost_passages", 0, 0, "the shards hold every passage that was counted, and no other"),
-            between("unexplained_pages", 0, 0, "pages with passages are the articles that are not empty"),
-            between("undeclared_drops", 0, 0, "no more passages were dropped than are duplicates"),
-            between("repeated_ids", 0, 0, "no passage id is in two shards or twice in one"),
+            *_lost(),
             between("longest", 1, words, f"no passage has more than {words} words"),
-            *_empty(max_empty_share),
+            *_limits("unreadable", 0.01, 0.2, "of the rows could not be read"),
+            between("unreadable_share", 0, 0.5, "at least half of the rows could be read"),
+            *_limits("repeated", 0, 0.01, "of the pages have the id of an earlier page"),
+            *_limits("empty", max_empty_share * 0.4, max_empty_share, "of the articles have no passage"),
+            *_limits("exact", max_duplicate_share, max_duplicate_share, "of the passages repeat another"),
             *_duplicates(max_duplicate_share),
             *(lengths if words >= _LONG_PASSAGE else []),
         ],
     )
 
 
-def _empty(most: float) -> list[Any]:
-    few = most * 0.4
+def _lost() -> list[Any]:
     return [
-        between("empty_share", 0, most, f"at most {most:.1%} of the articles have no passage"),
-        between("empty_share", 0, few, f"hardly an article, at most {few:.1%}, has no passage", WARNING),
+        one_row("one row of sums"),
+        between("pages", 1, None, "the source has pages"),
+        between("articles", 1, None, "the source has articles"),
+        between("passages", 1, None, "the corpus has passages"),
+        between("unaccounted_pages", 0, 0, "every page is counted once"),
+        between("unaccounted_rejects", 0, 0, "every reject is a page without a passage or an unreadable row"),
+        between("lost_passages", 0, 0, "the shards hold every passage that was counted, and no other"),
+        between("unexplained_pages", 0, 0, "pages with passages are the articles that are not empty"),
+        between("undeclared_drops", 0, 0, "the passages dropped are the duplicates of the kinds to drop"),
+        between("repeated_ids", 0, 0, "no passage id is in two shards or twice in one"),
+    ]
+
+
+def _limits(what: str, usual: float, most: float, text: str) -> list[Any]:
+    """The share beyond ``usual`` is a warning; beyond ``most`` it is critical, unless it is of a few."""
+    return [
+        between(f"many_{what}_share", 0, most, f"at most {most:.1%} {text}, or no more than {_FEW}"),
+        between(f"{what}_share", 0, usual, f"{f'at most {usual:.1%}' if usual else 'none'} {text}", WARNING),
     ]
 
 
 def _duplicates(most: float) -> list[Any]:
     return [
-        between("exact_share", 0, most, f"at most {most:.1%} of the passages repeat another"),
         between("near_share", 0, most, f"at most {most:.1%} of the passages nearly repeat another", WARNING),
         between("boilerplate_share", 0, most, f"at most {most:.1%} of the passages are boilerplate", WARNING),
     ]
@@ -68,36 +83,83 @@ def _duplicates(most: float) -> list[Any]:
 def corpus_frame(source: str, facts: Mapping[str, Any], rows_in_shards: int | None = None) -> pd.DataFrame:
     """The row for ``corpus_suite``.
 
-    ``facts`` are the counts of what became of every page, with "duplicates" (exact, near, boilerplate, dropped) and
-    "summary" (of the shards as written). ``rows_in_shards`` is what a reader of the shards counted; None takes the
-    summary's. Shares of duplicates are of the passages before any were dropped.
+    ``facts`` are the counts of what became of every page, with "duplicates" (exact, near, boilerplate, copies,
+    dropped), "dropped_kinds" and "summary" (of the shards as written). ``rows_in_shards`` is what a reader of the
+    shards counted; None takes the summary's.
+
+    Shares of duplicates are of the passages that remain: those of a dropped kind are gone. The exact ones are all
+    copies, those of boilerplate too, less as many as there are kept redirects: redirects to one page are alike by
+    intent. A share whose name begins with "many" is 0 where 20 or fewer make it up.
     """
     summary, duplicates = facts["summary"], facts["duplicates"]
     rows = summary["rows"] if rows_in_shards is None else rows_in_shards
-    listed = sum(duplicates[kind] for kind in _DUPLICATES)
     with_passages = facts["articles"] - facts["empty_articles"] + facts["kept_redirects"]
     row = {
         "corpus": source,
         "pages": facts["pages"],
         "articles": facts["articles"],
         "passages": summary["rows"],
+        "rejects": facts["rejects"],
         "unaccounted_pages": facts["pages"] - sum(facts[kind] for kind in _KINDS),
+        "unaccounted_rejects": _unaccounted_rejects(facts),
         "lost_passages": max(facts["passages"], summary["rows"], rows) - min(facts["passages"], summary["rows"], rows),
         "unexplained_pages": _unexplained(with_passages - summary["pages"], duplicates["dropped"]),
-        "undeclared_drops": max(0, duplicates["dropped"] - listed) + max(0, -duplicates["dropped"]),
+        "undeclared_drops": abs(duplicates["dropped"] - _to_drop(facts)),
         "repeated_ids": summary["repeated_ids"],
         "longest": summary["max_words"],
-        "empty_share": facts["empty_articles"] / max(facts["articles"], 1),
-        **{f"{kind}_share": duplicate_share(facts, kind) for kind in _DUPLICATES},
+        **_shares("unreadable", facts["unreadable"], facts["pages"] + facts["unreadable"]),
+        **_shares("repeated", facts["repeated"], facts["pages"]),
+        **_shares("empty", facts["empty_articles"], facts["articles"]),
+        **_duplicate_shares(facts),
         "mean_words": summary["mean_words"],
         "short_share": summary["short_share"],
     }
     return pd.DataFrame([row])
 
 
+def _shares(what: str, count: int, total: int) -> dict[str, float]:
+    """The share, and again as that of many: 0 where it is made up of a few.
+
+    >>> _shares("empty", 2, 10), _shares("empty", 30, 100)
+    ({'empty_share': 0.2, 'many_empty_share': 0.0}, {'empty_share': 0.3, 'many_empty_share': 0.3})
+    """
+    share = count / max(total, 1)
+    return {f"{what}_share": share, f"many_{what}_share": share if count > _FEW else 0.0}
+
+
+def _unaccounted_rejects(facts: Mapping[str, Any]) -> int:
+    """How many rejects there are too many or too few; redirects are rejects only where they are kept."""
+    least = facts["empty_articles"] + facts["repeated"] + facts["unreadable"]
+    most = least + facts["redirects"] - facts["kept_redirects"]
+    return int(max(least - facts["rejects"], facts["rejects"] - most, 0))
+
+
 def _unexplained(missing_pages: int, dropped: int) -> int:
     """Pages that lack or have passages against the count; a page may lose all its passages as duplicates."""
     return 0 if 0 <= missing_pages <= dropped else abs(missing_pages)
+
+
+def _to_drop(facts: Mapping[str, Any]) -> int:
+    """How many passages are duplicates of the kinds to drop; copies are listed as exact or as boilerplate."""
+    duplicates, kinds = facts["duplicates"], facts["dropped_kinds"]
+    copies = "exact" in kinds and "boilerplate" not in kinds
+    return int(sum(duplicates[kind] for kind in kinds) + (copies and duplicates["copies"] - duplicates["exact"]))
+
+
+def _duplicate_shares(facts: Mapping[str, Any]) -> dict[str, float]:
+    """The shares of what remains after dropping."""
+    duplicates, kinds = facts["duplicates"], facts["dropped_kinds"]
+    of_boilerplate = duplicates["copies"] - duplicates["exact"]
+    exact = 0 if "exact" in kinds else duplicates["exact"]
+    copies = 0 if {"exact", "boilerplate"} & set(kinds) else of_boilerplate
+    alike = max(exact + copies - facts["kept_redirects"], 0)
+    boilerplate = 0 if "boilerplate" in kinds else duplicates["boilerplate"] - ("exact" in kinds) * of_boilerplate
+    near = 0 if "near" in kinds else duplicates["near"]
+    return {
+        **_shares("exact", alike, facts["passages"] - facts["kept_redirects"]),
+        "near_share": near / max(facts["passages"], 1),
+        "boilerplate_share": boilerplate / max(facts["passages"], 1),
+    }
 
 
 def duplicate_share(facts: Mapping[str, Any], kind: str) -> float:

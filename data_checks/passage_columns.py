@@ -5,6 +5,7 @@ Arrow finds the suspects in one pass, Python looks at those alone, and what it f
 a good row and says for a bad one what is wrong. The suite then expects these columns to be empty.
 """
 
+import hashlib
 import re
 import unicodedata
 from collections.abc import Callable
@@ -50,7 +51,8 @@ def passages_frame(table: pa.Table) -> pd.DataFrame:
     not be, empty where it is not: ``undecodable`` (bytes that are no UTF-8, such as a lone surrogate), ``markup``,
     ``html``, ``control_characters`` and ``not_nfc`` (each with what stands there, in text or title), ``other_id``
     (passage ids that are not source:page:ordinal of their row, or source:number where the row
-    came ready-made, with ``start`` -1), ``other_words`` (the words that the text really has).
+    came ready-made, with ``start`` -1), ``other_words`` (the words that the text really has), ``other_sha1`` (the
+    hash that title and text really have, where the table has one in "text_sha1").
     Raises SuiteError where ``table`` lacks a column.
     """
     missing = [name for name in COLUMNS if name not in table.column_names]
@@ -73,6 +75,7 @@ def passages_frame(table: pa.Table) -> pd.DataFrame:
         "not_nfc": _either(title, _not_ascii(title), text, _not_ascii(text), _not_nfc),
         "other_id": _other_id(table),
         "other_words": _other_words(text, table.column("words"), suspects),
+        "other_sha1": _other_sha1(table),
     }
     return pa.table(columns).to_pandas()
 
@@ -183,6 +186,20 @@ def _other_words(text: pa.ChunkedArray, words: pa.ChunkedArray, suspects: _Rows)
     values = zip(rows, text.take(pa.array(rows)).to_pylist(), words.take(pa.array(rows)).to_pylist(), strict=True)
     counted = ((int(row), len((value or "").split()), said) for row, value, said in values)
     return _column(len(text), {row: f"{count} words, not {said}" for row, count, said in counted if count != said})
+
+
+def _other_sha1(table: pa.Table) -> pa.Array:
+    """The SHA-1 of title, newline and text, where that is not what the table says."""
+    if "text_sha1" not in table.column_names:
+        return pa.nulls(table.num_rows, pa.string())
+    bytes_of = (table.column(name).cast(pa.binary()).to_pylist() for name in ("title", "text"))
+    rows = enumerate(zip(*bytes_of, table.column("text_sha1").to_pylist(), strict=True))
+    hashed = ((row, _sha1(title or b"", text or b""), said) for row, (title, text, said) in rows)
+    return _column(table.num_rows, {row: f"{is_}, not {said}" for row, is_, said in hashed if is_ != said})
+
+
+def _sha1(title: bytes, text: bytes) -> str:
+    return hashlib.sha1(title + b"\n" + text, usedforsecurity=False).hexdigest()
 
 
 def _spaces(strings: pa.Array) -> npt.NDArray[np.int64]:

@@ -46,6 +46,7 @@ def passages_suite(words: int = 100, max_markup_share: float = 0.0, max_unclean_
             none("undecodable", "titles and texts are valid Unicode"),
             between("words", 1, words, f"passages have 1 to {words} words"),
             none("other_words", "the number of words is that of the text"),
+            none("other_sha1", "the hash is that of title and text"),
             *rare("markup", max_markup_share, "no wikitext is left in the text"),
             *rare("html", max_markup_share, "no HTML is left in the text"),
             *rare("control_characters", max_unclean_share, "no control characters are in title or text"),
@@ -91,11 +92,11 @@ def check_source(
 def read_shard(shard: Path) -> pd.DataFrame:
     """The ``passages_frame`` of a shard, without ever holding all of its texts.
 
-    Raises CheckFailed where the file cannot be read or lacks a column.
+    Raises CheckFailed where the file cannot be read, is damaged or lacks a column.
     """
     try:
-        with pq.ParquetFile(shard) as file:
-            columns = [name for name in COLUMNS if name in file.schema_arrow.names]
+        with pq.ParquetFile(shard, page_checksum_verification=True) as file:
+            columns = [name for name in (*COLUMNS, "text_sha1") if name in file.schema_arrow.names]
             batches = file.iter_batches(_BATCH_ROWS, columns=columns, use_threads=False)
             frames = [passages_frame(pa.Table.from_batches([batch])) for batch in batches]
             empty = file.schema_arrow.empty_table()

@@ -29,7 +29,7 @@ class SourcePlan(NamedTuple):
 
     source: str
     dump_bytes: int
-    xml_bytes: int
+    unpacked_bytes: int  # as XML, TSV or whatever the format is
     basis: str
     stages: "list[StageEstimate]"
 
@@ -103,13 +103,13 @@ def _sample_xml_bytes(sample: Path) -> int:
 def _plan_source(
     name: str, config: SourceConfig, rates: "IngestRates", study_folder: Path, settings: Settings
 ) -> SourcePlan:
-    from rag.corpus.estimate import estimate_ingest, xml_bytes
+    from rag.corpus.estimate import estimate_ingest, unpacked_bytes
 
     files, basis = _sizes(config, study_folder, settings)
     size = sum(file_size for _, file_size in files)
-    xml = sum(xml_bytes(file_name, file_size) for file_name, file_size in files)
-    stages = estimate_ingest(size, xml, rates, fetched=not is_remote(config.path))
-    return SourcePlan(name, size, xml, basis, stages)
+    unpacked = sum(unpacked_bytes(file_name, file_size, config.format) for file_name, file_size in files)
+    stages = estimate_ingest(size, unpacked, rates, fetched=not is_remote(config.path), format=config.format)
+    return SourcePlan(name, size, unpacked, basis, stages)
 
 
 def _sizes(config: SourceConfig, study_folder: Path, settings: Settings) -> tuple[list[tuple[str, int]], str]:

@@ -60,7 +60,7 @@ def print_plan(plan: "StudyPlan") -> None:
     ]
     console.print(_table(("source", "stage", "rows", "memory", "disk", "time"), rows))
     for source in plan.sources:
-        sizes = f"{_gigabytes(source.dump_bytes)}, {_gigabytes(source.xml_bytes)} as XML"
+        sizes = f"{_gigabytes(source.dump_bytes)}, {_gigabytes(source.unpacked_bytes)} unpacked"
         console.print(Text(f"{source.source}: {sizes} ({source.basis})."))
     rates = plan.rates
     console.print(

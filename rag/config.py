@@ -12,55 +12,30 @@ from datetime import date
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, ValidationError, model_validator
+from pydantic import BaseModel, Field, PositiveFloat, ValidationError, model_validator
 
 from rag.errors import ConfigError
 from rag.records import TaskName
+from rag.source_config import Frozen, PassageConfig, SourceConfig, SourceFormat
+
+__all__ = [
+    "EncoderConfig",
+    "ExpectedValue",
+    "GeneratorConfig",
+    "IndexConfig",
+    "ModelConfig",
+    "PassageConfig",
+    "SourceConfig",
+    "SourceFormat",
+    "StudyConfig",
+    "SwapConfig",
+    "TaskConfig",
+    "parse_study",
+    "read_study",
+]
 
 
-class _Frozen(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-SourceFormat = Literal["mediawiki", "psgs", "hf-articles", "kilt", "fever", "jsonl", "documents"]
-
-
-class SourceConfig(_Frozen):
-    """Where pages or passages come from: a MediaWiki dump or one of the other formats."""
-
-    # A file or folder, "package:NAME/FILE", "demo:FILE"; "https://..." of a file, or of a folder with a dump in it (it
-    # ends with "/"); "wikimedia:enwiki/20240801" for a dump of the Wikimedia Foundation; "hf:OWNER/NAME/FOLDER" for a
-    # data set of the Hugging Face hub.
-    path: str
-    format: SourceFormat = "mediawiki"
-    dump_job: Literal["multistream", "articles"] = "multistream"  # which files of a dump folder
-    sha1: str | None = Field(None, pattern="^[0-9a-f]{40}$")  # as published, for a single file
-    until: date | None = None  # of a dump with all revisions: each page as it was at the end of this day (UTC)
-    expected_rows: int | None = Field(None, ge=1)  # of a psgs file; None: DPR's 21,015,324
-    max_passages_per_page: int | None = Field(None, ge=1)  # the rest is counted as left out; None keeps all
-    previous: str | None = None  # the source that is an older snapshot of the same wiki: what changed since
-
-
-class PassageConfig(_Frozen):
-    """How pages become passages (DPR: disjoint passages of 100 words, without tables, infoboxes and lists)."""
-
-    words: int = Field(100, ge=1, le=32767)
-    tail: Literal["short", "wrap"] = "short"  # wrap: the last passage is filled up from the start of the page, as DPR's
-    headings: bool = False  # as lines of their own
-    tables: bool = False  # a row a line, "header: cell; header: cell"
-    infoboxes: bool = False  # a field a line, "name: value"
-    captions: bool = False  # of images, as paragraphs
-    keep_disambiguation: bool = False
-    keep_lists: bool = False  # pages named "List of ...", "Index of ..." and "Outline of ..."
-    keep_redirects: bool = False  # as a passage "Redirect to: TARGET"
-    exact_duplicates: Literal["keep", "drop"] = "keep"  # the same text on another page; counted in any case
-    near_duplicates: Literal["keep", "drop"] = "keep"
-    boilerplate: Literal["keep", "drop"] = "keep"  # near duplicates that stand on many pages
-    near_duplicate_jaccard: float = Field(0.8, gt=0, le=1)  # of sets of 5 words in a row
-    boilerplate_pages: int = Field(10, ge=2)
-
-
-class EncoderConfig(_Frozen):
+class EncoderConfig(Frozen):
     """The bi-encoder of questions and passages."""
 
     path: str = "facebook/dpr-question_encoder-single-nq-base"  # of questions; trained
@@ -72,7 +47,7 @@ class EncoderConfig(_Frozen):
     score_scale: float = Field(1.0, gt=0)  # multiplies question vectors: the inverse temperature of p(z|x)
 
 
-class GeneratorConfig(_Frozen):
+class GeneratorConfig(Frozen):
     """The sequence-to-sequence model p(y|x,z) and how its input is laid out."""
 
     path: str = "facebook/bart-large"
@@ -87,7 +62,7 @@ class GeneratorConfig(_Frozen):
         return self
 
 
-class IndexConfig(_Frozen):
+class IndexConfig(Frozen):
     """The passage index (DPR: HNSW with 512 neighbours; 128 is what the public RAG index uses)."""
 
     kind: Literal["hnsw", "flat"] = "hnsw"
@@ -99,7 +74,7 @@ class IndexConfig(_Frozen):
     min_recall: float = Field(0.95, ge=0, le=1)  # of the approximate index against exact search
 
 
-class TaskConfig(_Frozen):
+class TaskConfig(Frozen):
     """One task: its files, in their real format, and how its answers are decoded."""
 
     reader: TaskName
@@ -112,7 +87,7 @@ class TaskConfig(_Frozen):
     num_beams: int = Field(1, ge=1)  # greedy for question answering, 4 beams for generation
     max_new_tokens: int = Field(32, ge=1)
     sequence_decoding: Literal["thorough", "fast"] = "thorough"
-    labels: dict[str, str] = {}  # fever: label -> the word that stands for it; one token each
+    labels: dict[str, str] = Field({})  # fever: label -> the word that stands for it; one token each
 
     @model_validator(mode="after")
     def _fever_has_labels(self) -> "TaskConfig":
@@ -121,7 +96,7 @@ class TaskConfig(_Frozen):
         return self
 
 
-class ModelConfig(_Frozen):
+class ModelConfig(Frozen):
     """One model to train: its family, its passages and its recipe.
 
     The paper prints no learning rate, batch size or number of steps, so these defaults are ours.
@@ -150,7 +125,7 @@ class ModelConfig(_Frozen):
         return self
 
 
-class SwapConfig(_Frozen):
+class SwapConfig(Frozen):
     """The index swap: the same questions with each index, scored against the answers of each date."""
 
     model: str
@@ -162,7 +137,7 @@ class SwapConfig(_Frozen):
     after_date: date
 
 
-class ExpectedValue(_Frozen):
+class ExpectedValue(Frozen):
     """A value that a cell of the report should have, with where it comes from."""
 
     value: float
@@ -170,7 +145,7 @@ class ExpectedValue(_Frozen):
     source: str
 
 
-class StudyConfig(_Frozen):
+class StudyConfig(Frozen):
     """A whole study; one TOML file."""
 
     name: str = Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,40}$")
@@ -186,7 +161,7 @@ class StudyConfig(_Frozen):
     tasks: dict[str, TaskConfig]
     models: dict[str, ModelConfig]
     swap: SwapConfig | None = None
-    expected: dict[str, ExpectedValue] = {}  # "model/task/metric" -> value
+    expected: dict[str, ExpectedValue] = Field({})  # "model/task/metric" -> value
 
     @model_validator(mode="after")
     def _names_resolve(self) -> "StudyConfig":
@@ -290,7 +265,8 @@ def _first_problem(error: ValidationError) -> str:
     if problem["type"] == "missing":
         return f"the key {'.'.join(location)!r} is missing"
     message = problem["msg"].removeprefix("Value error, ")
-    where = f"{'.'.join(location)} = {problem['input']!r}: " if location and problem["type"] != "value_error" else ""
+    value = "" if problem["type"] == "value_error" else f" = {problem['input']!r}"
+    where = f"{'.'.join(location)}{value}: " if location else ""
     return f"{where}{message}"
 
 

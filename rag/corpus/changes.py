@@ -43,8 +43,8 @@ def passage_changes(before: Path, after: Path, out: Path) -> ChangeReport:
     its title or text is another. Pages are compared by ranges of page ids, one range in memory at a time; where the
     shards are in the order of page ids, as those of a dump are, everything is read once.
 
-    Raises DataError where a folder holds no passages or one with the same id twice, and ResourceError where ``out``
-    cannot be written.
+    Raises DataError where a folder holds no passages, damaged ones or one with the same id twice, and ResourceError
+    where ``out`` cannot be written.
     """
     sides = (_row_groups(before), _row_groups(after))
     temporary, total = out / f".{CHANGES_FILE}.tmp", ChangeReport(*[0] * len(ChangeReport._fields))
@@ -72,7 +72,10 @@ class _RowGroup(NamedTuple):
 def _row_groups(folder: Path) -> list[_RowGroup]:
     found = []
     for path in passage_files(folder):
-        metadata = pq.read_metadata(path)
+        try:
+            metadata = pq.read_metadata(path)
+        except (OSError, pa.ArrowException) as error:
+            raise DataError(f"{path} cannot be read as passages: {error}; ingest the source again") from error
         column = metadata.schema.names.index("page_id")
         for number in range(metadata.num_row_groups):
             group = metadata.row_group(number)
@@ -106,8 +109,11 @@ def _read(groups: list[_RowGroup], low: int, high: int) -> pa.Table:
 
 
 def _part(group: _RowGroup, low: int, high: int) -> pa.Table:
-    with pq.ParquetFile(group.path) as file:
-        table = file.read_row_group(group.number, columns=_COLUMNS.names).select(_COLUMNS.names)
+    try:
+        with pq.ParquetFile(group.path, page_checksum_verification=True) as file:
+            table = file.read_row_group(group.number, columns=_COLUMNS.names).select(_COLUMNS.names)
+    except (OSError, pa.ArrowException, KeyError) as error:
+        raise DataError(f"{group.path} cannot be read as passages: {error}; ingest the source again") from error
     if group.low >= low and group.high < high:
         return table
     pages = table.column("page_id")

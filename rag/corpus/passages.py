@@ -6,7 +6,8 @@ DPR cuts pages into disjoint passages of 100 words (Karpukhin et al. 2020, arXiv
 import hashlib
 from bisect import bisect_right
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
@@ -174,9 +175,9 @@ class PassageTable:
     a large one is not.
     """
 
-    def __init__(self, files: Sequence[pq.ParquetFile]) -> None:
-        self._groups = [(file, group) for file in files for group in range(file.num_row_groups)]
-        sizes = [file.metadata.row_group(group).num_rows for file, group in self._groups]
+    def __init__(self, files: Sequence[tuple[Path, pq.ParquetFile]]) -> None:
+        self._groups = [(path, file, group) for path, file in files for group in range(file.num_row_groups)]
+        sizes = [file.metadata.row_group(group).num_rows for _, file, group in self._groups]
         self._ends = list(accumulate(sizes))
         self._files = list(files)
         self._cache: OrderedDict[int, pa.Table] = OrderedDict()
@@ -190,7 +191,8 @@ class PassageTable:
         """
         if not paths:
             raise DataError("a passage table needs at least one folder or file of passages; none was given")
-        return cls([_open(file) for path in paths for file in (passage_files(path) if path.is_dir() else [path])])
+        files = [file for path in paths for file in (passage_files(path) if path.is_dir() else [path])]
+        return cls([(file, _open(file)) for file in files])
 
     def __len__(self) -> int:
         return self._ends[-1] if self._ends else 0
@@ -198,8 +200,8 @@ class PassageTable:
     def rows(self, rows: Sequence[int]) -> list[Passage]:
         """The passages at these row numbers, in this order; a row may be asked for twice.
 
-        Raises DataError for a row outside the table. A negative row is outside: FAISS returns -1 for "none found",
-        which must never be read as the last passage.
+        Raises DataError for a file that is damaged there, and for a row outside the table. A negative row is outside:
+        FAISS returns -1 for "none found", which must never be read as the last passage.
         """
         wanted: dict[int, list[int]] = {}
         for place, row in enumerate(rows):
@@ -222,11 +224,12 @@ class PassageTable:
         return self.column("text_sha1")
 
     def column(self, name: str) -> pa.ChunkedArray:
-        """One whole column, in row order."""
-        return pa.chunked_array(
-            [chunk for file in self._files for chunk in file.read(columns=[name]).column(name).chunks],
-            type=PASSAGE_SCHEMA.field(name).type,
-        )
+        """One whole column, in row order. Raises DataError where a file is damaged."""
+        chunks = []
+        for path, file in self._files:
+            with _named(path):
+                chunks += file.read(columns=[name]).column(name).chunks
+        return pa.chunked_array(chunks, type=PASSAGE_SCHEMA.field(name).type)
 
     def _group_of(self, row: int) -> int:
         if not 0 <= row < len(self):
@@ -239,8 +242,9 @@ class PassageTable:
     def _group(self, group: int) -> pa.Table:
         with self._reading:
             if group not in self._cache:
-                file, number = self._groups[group]
-                self._cache[group] = file.read_row_group(number, columns=list(Passage._fields))
+                path, file, number = self._groups[group]
+                with _named(path):
+                    self._cache[group] = file.read_row_group(number, columns=list(Passage._fields))
                 if len(self._cache) > _CACHED_ROW_GROUPS:
                     self._cache.popitem(last=False)
             self._cache.move_to_end(group)
@@ -252,13 +256,20 @@ def _passages(table: pa.Table) -> Iterable[Passage]:
     return (Passage(*values) for values in zip(*columns, strict=True))
 
 
-def _open(path: Path) -> pq.ParquetFile:
+@contextmanager
+def _named(path: Path) -> Iterator[None]:
+    """What goes wrong with a file of passages as a DataError that names it."""
     try:
-        file = pq.ParquetFile(path, memory_map=True)
+        yield
     except FileNotFoundError as error:
         raise DataError(f"there are no passages at {path}; run the ingest stage of this source first") from error
     except (OSError, pa.ArrowException) as error:
         raise DataError(f"{path} cannot be read as passages: {error}; ingest the source again") from error
+
+
+def _open(path: Path) -> pq.ParquetFile:
+    with _named(path):
+        file = pq.ParquetFile(path, memory_map=True, page_checksum_verification=True)
     if file.schema_arrow.names != PASSAGE_SCHEMA.names:
         found, wanted = ", ".join(file.schema_arrow.names), ", ".join(PASSAGE_SCHEMA.names)
         raise DataError(f"{path} has the columns {found}; passages have {wanted}; ingest the source again")

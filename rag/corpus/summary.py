@@ -168,7 +168,7 @@ def _unreadable(shard: Path, error: Exception) -> DataError:
 
 def _batches(shard: Path, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
     try:
-        with pq.ParquetFile(shard) as file:
+        with pq.ParquetFile(shard, page_checksum_verification=True) as file:
             missing = [name for name in columns if name not in file.schema_arrow.names]
             if missing:
                 raise DataError(f"{shard} lacks the columns {', '.join(missing)}; ingest the source again")

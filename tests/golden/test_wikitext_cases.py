@@ -1,7 +1,7 @@
 """Wikitext beside the text that a reader of the rendered page sees.
 
-A case may have ``options``: the keys of the passages of a study, and the local names of the wiki's namespaces ``file``
-and ``category``.
+A case may have ``options``: the keys of the passages of a study, the local names of the wiki's namespaces ``file`` and
+``category``, and the name ``dbname`` of its database.
 """
 
 import tomllib
@@ -18,8 +18,8 @@ from rag.corpus.wikitext.namespaces import render_options
 _CASES = tomllib.loads(Path(__file__).with_name("wikitext_cases.toml").read_text(encoding="utf-8"))["case"]
 
 
-def _options(file: str = "File", category: str = "Category", **config: bool) -> RenderOptions:
-    return render_options(PassageConfig(**config), {6: file, 14: category})
+def _options(file: str = "File", category: str = "Category", dbname: str = "", **config: bool) -> RenderOptions:
+    return render_options(PassageConfig(**config), {6: file, 14: category}, dbname)
 
 
 @pytest.mark.parametrize("case", _CASES, ids=[case["name"] for case in _CASES])

@@ -48,6 +48,42 @@ def test_a_wrong_key_is_named(tree: dict[str, object], message: str) -> None:
     assert "\n" not in str(error.value)
 
 
+_SHA1 = "0" * 40
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ({"path": "a", "format": "jsonl", "until": "1990-01-01"}, "until is for format = 'mediawiki' only"),
+        ({"path": "a", "format": "psgs", "dump_job": "articles"}, "dump_job is for format = 'mediawiki' only"),
+        ({"path": "a", "format": "kilt", "previous": "old"}, "previous is for format = 'mediawiki' only"),
+        ({"path": "a", "expected_rows": 7}, "expected_rows is for format = 'psgs' only, and this is 'mediawiki'"),
+        ({"path": "wikimedia:enwiki/20240801", "sha1": _SHA1}, "sha1 is of a single file"),
+        ({"path": "hf:a/b/c", "format": "hf-articles", "sha1": _SHA1}, "path = 'hf:a/b/c' names many"),
+        ({"path": "https://h/enwiki/20240801/", "sha1": _SHA1}, "sha1 is of a single file"),
+    ],
+)
+def test_a_key_of_a_source_that_would_do_nothing_is_refused(source: dict[str, object], message: str) -> None:
+    with pytest.raises(ConfigError) as error:
+        parse_study({**BASE, "sources": {"old": {"path": "x"}, "wiki": source}})
+    assert str(error.value).startswith("study: sources.wiki: ")
+    assert message in str(error.value)
+    assert "leave it out" in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        {"path": "a", "until": "1990-01-01", "dump_job": "articles", "previous": "old", "sha1": _SHA1},
+        {"path": "a", "format": "psgs", "expected_rows": 7, "max_passages_per_page": 2, "sha1": _SHA1},
+        {"path": "https://h/a.jsonl", "format": "jsonl", "dump_job": "multistream", "sha1": _SHA1},
+        {"path": "package:a/b", "sha1": _SHA1},
+    ],
+)
+def test_keys_of_a_source_that_do_something_are_taken(source: dict[str, object]) -> None:
+    assert parse_study({**BASE, "sources": {"old": {"path": "x"}, "wiki": source}}).sources["wiki"].path
+
+
 def test_overrides_reach_any_depth_and_keep_types() -> None:
     study = read_study(STUDIES / "demo.toml", ("models.rag-token.steps=3", "seed=5", "title=Another title"))
     assert (study.models["rag-token"].steps, study.seed, study.title) == (3, 5, "Another title")

@@ -106,6 +106,19 @@ def test_names_that_are_no_text_or_hold_line_ends_are_keys_all_the_same(tmp_path
     assert set(articles) == {"caf\ufffd.txt", "two lines.txt", "é.txt"}
 
 
+def test_a_name_that_is_no_text_is_a_printable_reject(tmp_path: Path) -> None:
+    (tmp_path / os.fsdecode(b"caf\xe9.d\xe9c")).write_text("Coffee.")
+    (tmp_path / os.fsdecode(b"caf\xe9.pdf")).write_text("no PDF")
+    (tmp_path / os.fsdecode(b"a\xff.txt")).write_text("One.")
+    (tmp_path / os.fsdecode(b"a\xfe.txt")).write_text("Two.")
+    items = list(read_articles(tmp_path, "documents"))
+    assert [item.key for item in items] == ["a\ufffd.txt", "a\ufffd.txt", "caf\ufffd.d\ufffdc", "caf\ufffd.pdf"]
+    reasons = [item.reason for item in items if isinstance(item, Unreadable)]
+    assert "was there before" in reasons[0]
+    assert reasons[1].startswith(".d\ufffdc: no such documents are read")
+    assert all(str(item).encode() for item in items)
+
+
 def test_one_document_alone_and_folders_without_any(tmp_path: Path) -> None:
     _write(tmp_path, {"only.txt": "Only this.", "empty/.hidden": "x"})
     assert _read(tmp_path / "only.txt") == ({"only.txt": ("only", "Only this.")}, {})

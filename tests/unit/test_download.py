@@ -667,6 +667,20 @@ def test_a_local_file_is_verified_against_a_sum_or_a_list_beside_it(tmp_path: Pa
 
 
 def test_a_local_file_that_is_not_there_is_said_so(tmp_path: Path) -> None:
-    for path in (tmp_path, tmp_path / "missing.bz2"):
-        with pytest.raises(DumpError, match="cannot read"):
-            verify_file(path, None)
+    with pytest.raises(DumpError, match="cannot read"):
+        verify_file(tmp_path / "missing.bz2", None)
+
+
+@pytest.mark.parametrize("name", ["psgs_w100.tsv.gz", "articles.jsonl", "part-00000.parquet"])
+def test_a_file_of_any_kind_is_verified(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    path.write_bytes(_CONTENT)
+    assert verify_file(path, _SHA1) == _SHA1
+    with pytest.raises(DumpError, match=f"{name} has the sha1 {_SHA1}, but the given one is"):
+        verify_file(path, "0" * 40)
+
+
+@pytest.mark.parametrize("sha1", [None, _SHA1])
+def test_a_folder_has_no_sum(tmp_path: Path, sha1: str | None) -> None:
+    with pytest.raises(ConfigError, match="is a folder, and a sha1 is that of a single file"):
+        verify_file(tmp_path, sha1)

@@ -62,7 +62,8 @@ def test_every_page_is_counted_once(dump: Path, tmp_path: Path) -> None:
     assert (report.disambiguation, report.lists, report.articles, report.empty_articles) == (2, 1, 3, 2)
     assert (report.passages, report.left_out_by_cap, report.rejects, report.unreadable) == (3, 0, 2, 0)
     assert report.unrendered_templates == {"odd": 1}
-    assert report.duplicates == {"exact": 0, "near": 0, "boilerplate": 0, "dropped": 0}
+    assert report.duplicates == {"exact": 0, "near": 0, "boilerplate": 0, "copies": 0, "dropped": 0}
+    assert (report.not_yet, report.repeated, report.dropped_kinds) == (0, 0, ())
     assert report.site == {
         "dbname": "testwiki",
         "base": "https://test.example/wiki/Main",
@@ -74,7 +75,7 @@ def test_every_page_is_counted_once(dump: Path, tmp_path: Path) -> None:
 def test_the_folder_holds_what_the_documentation_says(dump: Path, tmp_path: Path) -> None:
     ingest_file(dump, tmp_path / "out")
     assert sorted(contents(tmp_path / "out")) == [
-        "duplicates.parquet", "pages-00000.parquet", "passages-00000.parquet", "rejects.jsonl",
+        ".ingest-state.json", "duplicates.parquet", "pages-00000.parquet", "passages-00000.parquet", "rejects.jsonl",
     ]  # fmt: skip
 
 
@@ -181,8 +182,52 @@ def test_parts_are_one_source_in_the_order_given(tmp_path: Path) -> None:
 def test_a_history_is_taken_as_of_a_day(tmp_path: Path) -> None:
     revisions = [Revision(year, f"{year}-03-01T00:00:00Z", text_xml(f"As of {year}.")) for year in (2015, 2017, 2019)]
     dump = write_dump(tmp_path / "dump.xml", [page_xml(1, "Page", *revisions), page_xml(2, "Later", revisions[2])])
-    ingest(SourceSpec("test", (dump,), until=date(2018, 1, 1)), PassageConfig(), tmp_path / "out")
+    report = ingest(SourceSpec("test", (dump,), until=date(2018, 1, 1)), PassageConfig(), tmp_path / "out")
     assert _rows(tmp_path / "out").column("text").to_pylist() == ["As of 2017."]
+    assert (report.pages, report.not_yet, report.articles, report.rejects) == (2, 1, 1, 0)
+    later = _ledger(tmp_path / "out").to_pylist()[1]
+    assert (later["kind"], later["page_id"], later["title"], later["revision_id"]) == ("not_yet", 2, "Later", 0)
+
+
+def test_pages_of_the_index_are_counted_also_where_they_are_not_yet(tmp_path: Path) -> None:
+    revision = Revision(1, "2019-03-01T00:00:00Z", text_xml("Later."))
+    pages = [page_xml(number, f"Page {number}", revision) for number in range(1, 4)]
+    for name, named in (("whole", [1, 2, 3]), ("cut", [1, 2, 4])):
+        (tmp_path / name).mkdir()
+        spec = SourceSpec("test", (write_with_index(tmp_path / name, pages, named),), until=date(2018, 1, 1))
+        if name == "whole":
+            assert ingest(spec, PassageConfig(), tmp_path / "out").not_yet == 3
+        else:
+            with pytest.raises(DumpError, match="index"):
+                ingest(spec, PassageConfig(), tmp_path / "out")
+
+
+@pytest.mark.parametrize("block_bytes", [200, 8_000], ids=["in many blocks", "in one block"])
+@pytest.mark.parametrize("second", [article(1, 120, title="Other"), titled(1, "Box", "{{Infobox x}}"), redirect(1, "")])
+def test_the_first_page_of_an_id_is_kept_and_the_others_are_rejects(
+    tmp_path: Path, block_bytes: int, second: str
+) -> None:
+    first = [article(1, 250), titled(2, "Empty", ""), article(3, 30)]
+    dump = write_dump(tmp_path / "dump.xml", [*first, second, titled(2, "Empty too", ""), article(4, 30)])
+    with small_pieces(block_bytes=block_bytes):
+        report = ingest_file(dump, tmp_path / "out", PassageConfig(keep_redirects=True))
+        expected = ingest_file(write_dump(tmp_path / "once.xml", [*first, article(4, 30)]), tmp_path / "once")
+    assert _rows(tmp_path / "out").equals(_rows(tmp_path / "once"))
+    assert (report.pages, report.repeated, report.articles) == (6, 2, expected.articles)
+    assert [(reject["page_id"], reject["reason"]) for reject in _rejects(tmp_path / "out")] == [
+        (2, "the page has no text"), *[(page, "a page with this id was there before") for page in (1, 2)],
+    ]  # fmt: skip
+    kinds = _ledger(tmp_path / "out").column("kind").to_pylist()
+    assert kinds == ["articles", "empty_articles", "articles", "repeated", "repeated", "articles"]
+
+
+def test_exact_copies_are_dropped_from_boilerplate_too(tmp_path: Path) -> None:
+    text = "A sentence that stands on two pages of this wiki word for word, and is of some length."
+    dump = write_dump(tmp_path / "dump.xml", [titled(number, f"Page {number}", text) for number in range(1, 5)])
+    options = PassageConfig(exact_duplicates="drop", boilerplate_pages=2)
+    report = ingest_file(dump, tmp_path / "out", options)
+    assert report.duplicates == {"exact": 0, "near": 0, "boilerplate": 4, "copies": 3, "dropped": 3}
+    assert (report.passages, report.dropped_kinds) == (1, ("exact",))
 
 
 def test_a_page_that_the_index_names_and_the_dump_lacks_is_an_error(tmp_path: Path) -> None:
@@ -231,8 +276,8 @@ def test_the_same_source_gives_the_same_bytes_again(tmp_path: Path) -> None:
         first = contents(tmp_path / "out")
         ingest_file(dump, tmp_path / "out")
         assert contents(tmp_path / "out") == first
-    ingest_file(dump, tmp_path / "out")
-    assert len(contents(tmp_path / "out")) == 4  # no shard of the smaller pieces stays behind
+    ingest_file(dump, tmp_path / "out", PassageConfig(words=99))
+    assert len(contents(tmp_path / "out")) == 5  # no shard of the smaller pieces stays behind
 
 
 def test_progress_knows_how_many_blocks_there_are(tmp_path: Path) -> None:

@@ -1,16 +1,21 @@
 """A newer dump of the same wiki: what did not change is copied, and the result is as if it had not been."""
 
+from collections.abc import Callable
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from rag.config import PassageConfig
 from rag.corpus.ingest import pages as ingest_pages
 from rag.corpus.ingest.source import SourceSpec, ingest
 from rag.corpus.wikitext import Rendered, RenderOptions, render
-from rag.errors import DataError
+from tests.support.dump_fixtures import Revision, page_xml, text_xml
 from tests.support.small_wiki import article, contents, redirect, small_pieces, titled, write_dump
 
+_Page = tuple[int, int, str, str]  # page id, revision id, title, text
 _COPY = "This sentence stands on some pages of the wiki, so that there are duplicates to find and to drop."
 _OLD = [
     article(1, 250),
@@ -123,17 +128,114 @@ def test_a_page_that_stands_twice_is_rendered(tmp_path: Path, rendered: list[str
     ingest(old, PassageConfig(), tmp_path / "afresh")
     rendered.clear()
     ingest(old, PassageConfig(), tmp_path / "copied", previous=tmp_path / "old")
-    assert len(rendered) == 2
+    assert len(rendered) == 1
     assert contents(tmp_path / "copied") == contents(tmp_path / "afresh")
 
 
-def test_an_earlier_ingest_that_is_none_is_an_error(tmp_path: Path) -> None:
-    spec = _spec(tmp_path, "old", _OLD)
+_OTHERS = {
+    "another text of the same revision": (_OLD[0], article(1, 250).replace("w1x0x7", "repaired")),
+    "a text that was deleted": (_OLD[0], titled(1, "Page 1", "")),
+    "a revision without an id": (article(1, 250).replace("<id>10</id>", "<id>0</id>"),) * 2,
+    "a revision without a text": (titled(1, "Page 1", ""),) * 2,
+}
+
+
+@pytest.mark.parametrize("case", _OTHERS)
+def test_what_may_be_another_text_is_rendered(tmp_path: Path, rendered: list[str], case: str) -> None:
+    was, now = _OTHERS[case]
+    old, new = _spec(tmp_path, "old", [was, *_OLD[1:]]), _spec(tmp_path, "new", [now, *_OLD[1:]])
+    ingest(old, PassageConfig(), tmp_path / "old")
+    ingest(new, PassageConfig(), tmp_path / "afresh")
+    rendered.clear()
+    ingest(new, PassageConfig(), tmp_path / "copied", previous=tmp_path / "old")
+    assert contents(tmp_path / "copied") == contents(tmp_path / "afresh")
+    assert len(rendered) == 1
+
+
+@pytest.mark.parametrize("change", [("testwiki", "otherwiki"), ("test.example", "other.example")])
+def test_another_wiki_is_not_copied_from(tmp_path: Path, rendered: list[str], change: tuple[str, str]) -> None:
+    old = _spec(tmp_path, "old", _OLD)
+    ingest(old, PassageConfig(), tmp_path / "old")
+    (tmp_path / "new.xml").write_text(old.paths[0].read_text().replace(*change))
+    before = len(rendered)
+    ingest(SourceSpec("new", (tmp_path / "new.xml",)), PassageConfig(), tmp_path / "new", previous=tmp_path / "old")
+    assert len(rendered) == 2 * before
+
+
+def _without(folder: Path, name: str) -> None:
+    (folder / name).unlink()
+
+
+def _cut(folder: Path, name: str) -> None:
+    content = (folder / name).read_bytes()
+    (folder / name).write_bytes(content[: len(content) // 2])
+
+
+def _damaged(folder: Path, name: str) -> None:
+    """Every byte between the magic number and the footer is another."""
+    content = bytearray((folder / name).read_bytes())
+    footer = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
+    content[4:footer] = bytes(byte ^ 0xFF for byte in content[4:footer])
+    (folder / name).write_bytes(content)
+
+
+@pytest.mark.parametrize("name", ["pages-00000", "pages-00001", "passages-00000", "passages-00001"])
+@pytest.mark.parametrize("harm", [_without, _cut, _damaged])
+def test_a_damaged_earlier_ingest_only_costs_time(
+    tmp_path: Path, rendered: list[str], harm: Callable[[Path, str], None], name: str
+) -> None:
+    old, new = _spec(tmp_path, "old", _OLD), _spec(tmp_path, "new", _NEW)
+    with small_pieces(block_bytes=2_000, shard_rows=5):
+        ingest(old, PassageConfig(), tmp_path / "old")
+        assert len(list((tmp_path / "old").glob("pages-*"))) > 1
+        harm(tmp_path / "old", f"{name}.parquet")
+        ingest(new, PassageConfig(), tmp_path / "afresh")
+        rendered.clear()
+        ingest(new, PassageConfig(), tmp_path / "copied", previous=tmp_path / "old")
+    assert contents(tmp_path / "copied") == contents(tmp_path / "afresh")
+    assert len(rendered) > _CHANGED
+
+
+def test_a_changed_letter_in_an_earlier_shard_is_not_copied(tmp_path: Path) -> None:
+    old, new = _spec(tmp_path, "old", _OLD), _spec(tmp_path, "new", _NEW)
+    ingest(old, PassageConfig(), tmp_path / "old")
+    shard = tmp_path / "old" / "passages-00000.parquet"
+    pq.write_table(pq.read_table(shard), shard, compression="none", write_page_checksum=True, use_dictionary=False)
+    assert shard.read_bytes().count(b"w1x0x7 ") == 1
+    shard.write_bytes(shard.read_bytes().replace(b"w1x0x7 ", b"w1x0x9 "))
+    ingest(new, PassageConfig(), tmp_path / "afresh")
+    ingest(new, PassageConfig(), tmp_path / "copied", previous=tmp_path / "old")
+    assert contents(tmp_path / "copied") == contents(tmp_path / "afresh")
+
+
+@pytest.mark.parametrize("folder", ["nowhere", "empty"])
+def test_an_earlier_ingest_that_is_none_is_not_asked(tmp_path: Path, folder: str) -> None:
     (tmp_path / "empty").mkdir()
-    with pytest.raises(DataError, match="no ledger"):
-        ingest(spec, PassageConfig(), tmp_path / "out", previous=tmp_path / "empty")
-    ingest(spec, PassageConfig(), tmp_path / "half")
-    (tmp_path / "half" / "passages-00000.parquet").rename(tmp_path / "half" / "passages-00001.parquet")
-    (tmp_path / "half" / "passages-00000.parquet").write_bytes(b"")
-    with pytest.raises(DataError, match="2 shards of passages and 1 of pages"):
-        ingest(spec, PassageConfig(), tmp_path / "out", previous=tmp_path / "half")
+    spec = _spec(tmp_path, "old", _OLD)
+    report = ingest(spec, PassageConfig(), tmp_path / "out", previous=tmp_path / folder)
+    assert report == ingest(spec, PassageConfig(), tmp_path / "afresh")
+
+
+_PAGES = st.lists(
+    st.tuples(st.integers(1, 4), st.integers(0, 2), st.sampled_from("AB"), st.sampled_from(["", "one two", "three"])),
+    max_size=6,
+)
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(_PAGES, _PAGES, st.integers(1, 3), st.booleans())
+def test_equal_ids_with_any_texts_give_the_bytes_of_a_fresh_ingest(
+    tmp_path_factory: pytest.TempPathFactory, old: list[_Page], new: list[_Page], shard_rows: int, drop: bool
+) -> None:
+    folder = tmp_path_factory.mktemp("increments")
+    options = PassageConfig(exact_duplicates="drop" if drop else "keep", words=2)
+    before, after = (
+        _spec(folder, name, [page_xml(page, title, Revision(revision, text=text_xml(text)))
+                             for page, revision, title, text in pages])
+        for name, pages in (("old", old), ("new", new))
+    )  # fmt: skip
+    with small_pieces(block_bytes=300, shard_rows=shard_rows):
+        ingest(before, options, folder / "old")
+        afresh = ingest(after, options, folder / "afresh")
+        assert ingest(after, options, folder / "copied", previous=folder / "old") == afresh
+    assert contents(folder / "copied") == contents(folder / "afresh")

@@ -40,7 +40,7 @@ def test_kill_9_before_any_sync_or_rename_changes_nothing(tmp_path: Path) -> Non
     (operations,) = _killed(dump, {tmp_path / "undisturbed": ()})
     expected = contents(tmp_path / "undisturbed")
     assert sum(name.startswith("passages-") for name in expected) > 2
-    assert not any(name.startswith(".") for name in expected)
+    assert [name for name in expected if name.startswith(".")] == [_STATE]
     once = {tmp_path / f"killed-{count}": (count,) for count in range(1, operations + 1)}
     left = _killed(dump, {**once, tmp_path / "often": [9] * 3})
     assert [folder.name for folder in once if contents(folder) != expected] == []
@@ -48,6 +48,43 @@ def test_kill_9_before_any_sync_or_rename_changes_nothing(tmp_path: Path) -> Non
     # After the first shard no call begins anew: the later the kill, the less is left to do.
     assert left[0] == operations
     assert all(count < operations for count in left[12:])
+
+
+def test_a_finished_ingest_is_not_begun_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    dump, options = _dump(tmp_path), PassageConfig(exact_duplicates="drop")
+    with small_pieces():
+        report = ingest_file(dump, tmp_path / "out", options)
+        before = {path: path.stat() for path in (tmp_path / "out").iterdir()}
+        for name in ("make_batch", "find_duplicates"):
+            module = "workers" if name == "make_batch" else "source"
+            monkeypatch.setattr(f"rag.corpus.ingest.{module}.{name}", None)
+        assert ingest_file(dump, tmp_path / "out", options) == report
+    assert report.duplicates["dropped"] == 2
+    assert {path: path.stat().st_mtime_ns for path in before} == {path: at.st_mtime_ns for path, at in before.items()}
+
+
+@pytest.mark.parametrize(
+    "lost", ["passages-00000.parquet", "pages-00001.parquet", "duplicates.parquet", "rejects.jsonl"]
+)
+def test_a_finished_ingest_that_lost_a_file_is_begun_anew(tmp_path: Path, lost: str) -> None:
+    dump, out = _dump(tmp_path), tmp_path / "out"
+    with small_pieces():
+        ingest_file(dump, out)
+        expected = contents(out)
+        (out / lost).unlink()
+        ingest_file(dump, out)
+    assert contents(out) == expected
+
+
+def test_pages_repeated_across_a_stop_are_noticed(tmp_path: Path) -> None:
+    pages = wiki_pages(20)
+    dump, out = write_dump(tmp_path / "dump.xml", [*pages, *pages[:7]]), tmp_path / "out"
+    with small_pieces(shard_rows=5):
+        assert ingest_file(dump, tmp_path / "whole").repeated == 7
+        with pytest.raises(_Stopped):
+            ingest(SourceSpec("test", (dump,)), PassageConfig(), out, progress=_stopping(3, []))
+        ingest_file(dump, out)
+    assert contents(out) == contents(tmp_path / "whole")
 
 
 class _Stopped(KeyboardInterrupt):

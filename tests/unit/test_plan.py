@@ -7,11 +7,12 @@ import pytest
 from flows.plan_study import StudyPlan, plan_study, require_fit
 from flows.result_tables import print_plan
 from flows.sources import _require_a_date, remote_files
-from rag.config import SourceConfig, parse_study
+from rag.config import SourceConfig, SourceFormat, parse_study
 from rag.corpus.download.files import RemoteFile, WebOptions
-from rag.corpus.estimate import IngestRates, StageEstimate, estimate_ingest, xml_bytes
+from rag.corpus.estimate import IngestRates, StageEstimate, estimate_ingest, unpacked_bytes, xml_bytes
 from rag.errors import ConfigError, ResourceError
 from tests.support.dump_server import serving
+from tests.support.shared_data import shared_data
 
 _ONE = WebOptions(attempts=1)
 
@@ -41,6 +42,47 @@ def test_more_processes_take_less_time_and_more_memory() -> None:
     assert one.memory_bytes < two.memory_bytes < four.memory_bytes
 
 
+def _of(format: SourceFormat, name: str, size: int) -> StageEstimate:
+    unpacked = unpacked_bytes(name, size, format)
+    stages = estimate_ingest(size, unpacked, IngestRates(8e6, 290.0, 1), fetched=True, format=format)
+    return next(one for one in stages if one.stage == "passages")
+
+
+@pytest.mark.parametrize(
+    ("format", "parts", "passages"),
+    [
+        ("psgs", ("dpr", "psgs_w100.sample751.tsv"), 751),
+        ("psgs", ("corpus", "wiki2019", "psgs_w100.tsv.gz"), 20_183),
+        ("jsonl", ("wikidump", "snapshot2019", "enwiki-20190720-98articles.jsonl.gz"), 4_563),
+        ("fever", ("fever", "wiki2019-intros.derived.jsonl"), 568),
+    ],
+)
+def test_other_formats_are_planned_by_what_their_bytes_hold(
+    format: SourceFormat, parts: tuple[str, ...], passages: int
+) -> None:
+    path = shared_data(*parts)
+    assert _of(format, path.name, path.stat().st_size).rows == pytest.approx(passages, rel=0.15)
+
+
+@pytest.mark.parametrize(
+    ("format", "name", "size", "passages", "minutes"),
+    [
+        ("psgs", "psgs_w100.tsv", 13_400_000_000, 21_015_324, 13),
+        ("hf-articles", "train.parquet", 11_600_000_000, 32_000_000, 27),
+        ("kilt", "kilt_knowledgesource.json", 37_300_000_000, 22_200_000, 27),
+        ("documents", "notes.txt", 1_000_000, 1_600, 0.001),
+    ],
+)
+def test_the_published_files_have_their_known_size(
+    format: SourceFormat, name: str, size: int, passages: int, minutes: float
+) -> None:
+    stage = _of(format, name, size)
+    assert stage.rows == pytest.approx(passages, rel=0.1)
+    assert stage.seconds is not None
+    assert stage.seconds / 60 == pytest.approx(minutes, rel=0.5)
+    assert stage.disk_bytes > 290 * stage.rows
+
+
 def _write_study(folder: Path, path: str) -> Path:
     study = folder / "study.toml"
     study.write_text(
@@ -57,7 +99,7 @@ def test_a_local_dump_is_planned_from_its_size(
     (tmp_path / "dump.xml").write_bytes(b"x" * 10_000_000)
     plan = plan_study(str(_write_study(tmp_path, "dump.xml")))
     (source,) = plan.sources
-    assert (source.dump_bytes, source.xml_bytes, source.basis) == (10_000_000, 10_000_000, "on this machine")
+    assert (source.dump_bytes, source.unpacked_bytes, source.basis) == (10_000_000, 10_000_000, "on this machine")
     assert plan.rates.xml_bytes_per_second > 0
     require_fit(plan)
     print_plan(plan)

@@ -4,6 +4,7 @@ import csv
 import gzip
 import io
 import json
+import os
 import unicodedata
 import zipfile
 from collections.abc import Mapping, Sequence
@@ -275,6 +276,12 @@ def test_rows_that_cannot_be_used_are_kept_with_line_and_reason(tmp_path: Path) 
     wanted += ["'id' is not text", "title is empty", "nested", "not JSON", "not UTF-8 at byte 35"]
     assert [want for want, (_, _, reason) in zip(wanted, reasons, strict=True) if want not in reason] == []
     assert [item.text for item in read_articles(path, "jsonl") if isinstance(item, Article)] == ["a", "ab"]
+
+
+def test_a_bad_row_of_a_file_whose_name_is_no_text_has_a_printable_place(tmp_path: Path) -> None:
+    (tmp_path / os.fsdecode(b"caf\xe9.jsonl")).write_text("no JSON\n")
+    (bad,) = read_articles(tmp_path, "jsonl")
+    assert bad.key == "caf\ufffd.jsonl:1"
 
 
 def test_a_long_bad_row_is_kept_in_part(tmp_path: Path) -> None:

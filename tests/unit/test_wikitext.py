@@ -27,6 +27,33 @@ def test_a_template_inside_a_dropped_one_is_not_counted() -> None:
     assert render("{{outer|{{inner}}}}").unrendered == {"outer": 1}
 
 
+def test_templates_that_hold_prose_are_counted_where_they_are_left_out() -> None:
+    page = "{{Episode list|ShortSummary=It is.}}{{quote box|It is.}}{{hidden|Title|It is.}}{{track listing|title1=A}}"
+    assert render(page).unrendered == {"episode list": 1, "quote box": 1, "hidden": 1}
+    assert render(page, RenderOptions(tables=True)).unrendered == {"quote box": 1, "hidden": 1}
+
+
+@pytest.mark.parametrize(
+    ("dbname", "namespaces", "language"),
+    [
+        ("enwiki", {}, "en"),
+        ("dewiki", {}, "de"),
+        ("", {6: "Datei", 14: "Kategorie"}, "de"),
+        ("zh_min_nanwiki", {}, "zh-min-nan"),
+        ("commonswiki", {6: "File", 14: "Category"}, "en"),
+    ],
+)
+def test_render_options_know_the_language(dbname: str, namespaces: dict[int, str], language: str) -> None:
+    assert render_options(PassageConfig(), namespaces, dbname).language == language
+
+
+def test_english_names_of_templates_do_not_act_on_other_wikis() -> None:
+    german = RenderOptions(language="de")
+    page = "{{FRA}} {{largest x}} {{aut|Ann}} {{Infobox x}} {{main|y}}"
+    assert render(page, german) == ("Ann", {"fra": 1, "largest x": 1})
+    assert render(page) == ("France Ann", {})
+
+
 def test_namespaces_of_the_wiki_are_options() -> None:
     german = render_options(PassageConfig(), {6: "Datei", 14: "Kategorie"})
     page = "[[Bild:X.jpg|mini]][[datei:X.jpg]]Text[[Kategorie:Y]][[File:Z.png]][[Category:A]]"
@@ -192,6 +219,10 @@ _HARD = {
     "newlines": "\n",
     "empty brackets": "({{odd}}",
     "separators": "{{odd}};",
+    "sounds": "({{IPA|(}}, ",
+    "lost amounts": "(or {{inflation}} in ",
+    "links to other languages": "\n[[de:a]] [[fr:b]] {{a ",
+    "links to other languages on a line": "[[de:a]] ",
     "parameters": "{{{a|",
     "mixed": "{{[[",
 }

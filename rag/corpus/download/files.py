@@ -13,9 +13,10 @@ from pathlib import Path
 import httpx2 as httpx
 
 from rag.corpus.download.notes import DownloadedFile, bytes_in, part_path, read_note, read_record, sha1_of
+from rag.corpus.download.parts import DumpJob
 from rag.corpus.download.transfer import Line, Stopped, Transfer, fetch_file
 from rag.corpus.download.web import CONNECTIONS, PATIENT, WebOptions, check_answer, check_url, open_client, patiently
-from rag.corpus.download.wikimedia import DumpJob, RemoteFile, dump_folder, find_dump, local_dump_files, parse_sums
+from rag.corpus.download.wikimedia import RemoteFile, dump_folder, find_dump, local_dump_files, parse_sums
 from rag.errors import ConfigError, DumpError, ResourceError
 
 __all__ = [
@@ -202,8 +203,10 @@ def verify_file(path: Path, sha1: str | None) -> str:
     """The sha1 of a file on this machine, checked against the given one, or against lists that lie beside it.
 
     A list is a file ``*-sha1sums.txt`` in the same folder that names this file. Raises DumpError where a sum is
-    another one, or the file cannot be read.
+    another one, or the file cannot be read, and ConfigError for a folder, which has no sum.
     """
+    if path.is_dir():
+        raise ConfigError(f"cannot read {path} as one file: it is a folder, and a sha1 is that of a single file")
     try:
         found = sha1_of(path)
         published = {"the given one": sha1} if sha1 else _sums_beside(path)

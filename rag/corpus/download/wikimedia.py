@@ -6,26 +6,21 @@ Source: https://meta.wikimedia.org/wiki/Data_dumps/Dump_format and the dumps the
 """
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from pydantic import BaseModel, Field, ValidationError
 
+from rag.corpus.download.parts import DumpJob, IncompleteDumpError, check_listed, select_xml
 from rag.corpus.download.web import PATIENT, WebOptions, check_url, fetch, open_client
 from rag.errors import ConfigError, DumpError
 
-DumpJob = Literal["multistream", "articles"]
 # The job that writes the parts, then the one that joins them; small wikis have the first only, with a single file.
 _JOBS: dict[DumpJob, tuple[str, str]] = {
     "multistream": ("articlesmultistreamdump", "articlesmultistreamdumprecombine"),
     "articles": ("articlesdump", "articlesdumprecombine"),
 }
-_NAME = re.compile(
-    r"(?P<wiki>[a-z0-9_]+)-(?P<date>\d{8})-pages-articles(?P<multistream>-multistream)?(?P<part>\d*)"
-    r"\.xml(?:-p(?P<first>\d+)p\d+)?(?P<more>[A-Za-z0-9._-]*)"
-)
-_COMPRESSIONS = (".bz2", ".gz", ".zst")
 _SUM_LINE = re.compile(r"(?P<sha1>[0-9a-f]{40})  ?\*?(?P<name>\S.*)")
 _FOLDER_NAME = re.compile(r"/(?P<wiki>[a-z0-9_]+)[/-](?P<date>\d{8})/$")
 _DATES_TRIED = 6  # a wiki is dumped twice a month: more unfinished ones in a row mean something else
@@ -193,19 +188,39 @@ def parse_sums(content: bytes, where: str) -> dict[str, str]:
 def local_dump_files(folder: Path, job: DumpJob) -> list[Path]:
     """The XML files of the dump that lies in a folder, in page order: the joined file, or else all parts.
 
-    Raises ConfigError where there is no dump of that kind, or more than one, or where a part is missing.
+    Raises DumpError where a part is missing: by the numbers and page ids in the names, or by a ``*-sha1sums.txt`` or
+    ``dumpstatus.json`` in the folder. Raises ConfigError where there is no dump of that kind, or more than one.
     """
     names = [path.name for path in folder.iterdir() if path.is_file()]
     try:
-        return [folder / name for name in _select_xml(names, job, str(folder))]
+        chosen = select_xml(names, job, str(folder))
+    except IncompleteDumpError:
+        raise
     except DumpError as error:
         raise ConfigError(f"{error}; or give the file itself as the path") from error
+    for listing, listed in _lists_in(folder, names, job):
+        check_listed(chosen, listed, job, str(folder), listing)
+    return [folder / name for name in chosen]
+
+
+def _lists_in(folder: Path, names: Iterable[str], job: DumpJob) -> Iterator[tuple[str, set[str]]]:
+    """Every list of a dump's files that lies in a folder: its name, and the names in it."""
+    for name in sorted(names):
+        path = folder / name
+        try:
+            if name.endswith("-sha1sums.txt"):
+                yield name, set(parse_sums(path.read_bytes(), str(path)))
+            elif name == "dumpstatus.json":
+                jobs = _jobs(path.read_bytes(), f"{folder}/")
+                yield name, {file for known in _JOBS[job] if known in jobs for file in jobs[known].files}
+        except OSError as error:
+            raise DumpError(f"cannot read {path}: {error.strerror or error}; check the file") from error
 
 
 def _select(names: Iterable[str], job: DumpJob, where: str) -> list[str]:
     """The XML files of the job in page order, then their index files; raises DumpError where one is missing."""
     names = set(names)
-    chosen = _select_xml(names, job, where)
+    chosen = select_xml(names, job, where)
     if job == "articles":
         return chosen
     indexes = [index_name(name) for name in chosen]
@@ -221,32 +236,3 @@ def index_name(name: str) -> str:
     'enwiki-20240801-pages-articles-multistream-index2.txt-p41243p151573.bz2'
     """
     return name.replace("-multistream", "-multistream-index", 1).replace(".xml", ".txt", 1)
-
-
-def _select_xml(names: Iterable[str], job: DumpJob, where: str) -> list[str]:
-    found = [match for name in names if (match := _NAME.fullmatch(name))]
-    found = [
-        match
-        for match in found
-        if bool(match["multistream"]) == (job == "multistream")
-        and (not match["more"] or match["more"].endswith(_COMPRESSIONS))
-    ]
-    if not found:
-        raise DumpError(f"{where} has no file WIKI-DATE-pages-articles*.xml* of dump_job = {job!r}; try the other job")
-    if len(dumps := {(match["wiki"], match["date"]) for match in found}) > 1:
-        both = ", ".join(f"{wiki}-{date}" for wiki, date in sorted(dumps))
-        raise DumpError(f"{where} holds files of several dumps ({both}); each needs a folder of its own")
-    whole = [match[0] for match in found if not match["part"]]
-    if len(whole) > 1:
-        raise DumpError(f"{where} holds the same dump twice: {', '.join(sorted(whole))}; keep one")
-    return whole or _parts_in_order(found, where)
-
-
-def _parts_in_order(found: list[re.Match[str]], where: str) -> list[str]:
-    numbers = {int(match["part"]) for match in found}
-    if missing := set(range(1, max(numbers) + 1)) - numbers:
-        raise DumpError(f"{where} lacks part {min(missing)} of the dump (the last one is {max(numbers)}); fetch it")
-    places = {(int(match["part"]), int(match["first"] or 0)): match[0] for match in found}
-    if len(places) < len(found):
-        raise DumpError(f"{where} holds a part of the dump twice, such as unpacked and packed; keep one of them")
-    return [places[place] for place in sorted(places)]

@@ -9,6 +9,7 @@ from rag.corpus.dump.reader import (
     read_block,
     read_pages,
     read_site,
+    read_whole_block,
 )
 
 __all__ = [
@@ -20,4 +21,5 @@ __all__ = [
     "read_block",
     "read_pages",
     "read_site",
+    "read_whole_block",
 ]

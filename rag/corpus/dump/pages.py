@@ -30,7 +30,8 @@ _REDIRECT_WORDS = (
 _REDIRECT = re.compile(rf"\s*#(?:{_REDIRECT_WORDS})\s*:?\s*\[\[\s*:?([^\]|#\n]+)", re.IGNORECASE)
 _TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", re.ASCII)
 _PLACE_IN_PIECE = re.compile(r",? line \d+(?:, column \d+)?")
-_INTEGER = re.compile(r"\s*-?\d{1,18}\s*", re.ASCII)
+_INTEGER = re.compile(r"\s*-?\d{1,19}\s*", re.ASCII)
+_NAMESPACE_BITS = 32  # as the ledger of an ingest keeps it; ids have 64
 # Used where a dump has neither <ns> nor <siteinfo>.
 DEFAULT_NAMESPACES = {
     "Media": -2, "Special": -1, "": 0, "Talk": 1, "User": 2, "User talk": 3, "Wikipedia": 4, "Wikipedia talk": 5,
@@ -54,8 +55,8 @@ class _History(NamedTuple):
 
 
 class ParsedPage(NamedTuple):
-    page_id: int
-    page: Page | None  # None where the page has no revision at or before the day asked for
+    page: Page
+    exists: bool  # False where it has no revision at or before the day asked for, and so no text
 
 
 def parse_pages(where: str, pieces: Iterable[bytes], until: date | None = None) -> Iterator[ParsedPage]:
@@ -64,7 +65,7 @@ def parse_pages(where: str, pieces: Iterable[bytes], until: date | None = None) 
     ``where`` names the document in errors. Raises DumpError if it is not well formed, not closed, or holds
     something else than pages.
     """
-    source = _Pieces(where, filter(None, pieces))
+    source = _Pieces(filter(None, pieces))
     events = etree.iterparse(
         source,
         events=("end",),
@@ -76,7 +77,7 @@ def parse_pages(where: str, pieces: Iterable[bytes], until: date | None = None) 
         remove_comments=True,
         remove_pis=True,
     )
-    namespaces, history = DEFAULT_NAMESPACES, _History()
+    namespaces, history, element = DEFAULT_NAMESPACES, _History(), None
     try:
         for _, element in events:
             source.unfinished = 0
@@ -93,14 +94,20 @@ def parse_pages(where: str, pieces: Iterable[bytes], until: date | None = None) 
                     namespaces = local_names(element) or namespaces
     except etree.XMLSyntaxError as error:
         raise syntax_error(where, error, at_end=source.ended) from error
+    except _TooLong as error:
+        raise _too_long(where, source.unfinished, element) from error
     _check_rest(where, events.root)
+
+
+class _TooLong(Exception):
+    """A revision is longer than this reader takes; never leaves this module."""
 
 
 class _Pieces:
     """An iterator of bytes as the file that a parser reads."""
 
-    def __init__(self, where: str, pieces: Iterator[bytes]) -> None:
-        self._where, self._pieces = where, pieces
+    def __init__(self, pieces: Iterator[bytes]) -> None:
+        self._pieces = pieces
         self._piece, self._at = b"", 0
         self.unfinished = 0  # bytes since the last end of a revision or page
         self.ended = False
@@ -110,12 +117,23 @@ class _Pieces:
             self._piece, self._at = next(self._pieces, b""), 0
             self.ended = not self._piece
         if self.unfinished > _LONGEST_BYTES:
-            raise DumpError(f"{self._where} has {self.unfinished} bytes without the end of a revision; {AGAIN}")
+            raise _TooLong
         # The parser holds all the elements of what it is given, so it is given little.
         part = self._piece[self._at : self._at + _PARSED_BYTES]
         self._at += len(part)
         self.unfinished += len(part)
         return part
+
+
+def _too_long(where: str, length: int, last: Any) -> DumpError:
+    """``last`` is the last revision, page or <siteinfo> that ended; the page that goes on is around or behind it."""
+    page = None if last is None else last.getparent() if _local(last) == "revision" else last.getnext()
+    title = None if page is None else page.findtext("{*}title")
+    of_page = f" of the page {title!r}" if title else ""
+    return DumpError(
+        f"{where} has {length} bytes without the end of a revision{of_page}: more than the {_LONGEST_BYTES >> 20} MB "
+        "that this reader takes, and MediaWiki itself allows 2 MB of text; leave this page out of the dump"
+    )
 
 
 def syntax_error(where: str, error: etree.XMLSyntaxError, at_end: bool) -> DumpError:
@@ -132,7 +150,7 @@ def local_names(siteinfo: Any) -> dict[str, int]:
     return {
         element.text or "": int(element.get("key"))
         for element in siteinfo.iter("{*}namespace")
-        if _INTEGER.fullmatch(element.get("key", ""))
+        if _INTEGER.fullmatch(element.get("key", "")) and _fits(int(element.get("key")), _NAMESPACE_BITS)
     }
 
 
@@ -213,20 +231,18 @@ def _page(where: str, element: Any, history: _History, namespaces: dict[str, int
     if not title.strip():
         raise DumpError(f"{where} has a <page> without a title; {AGAIN}")
     number = _integer(where, f"page id of {title!r}", fields.get("id"))
-    if history.chosen is None and until is not None:
-        return ParsedPage(number, None)
     revision = history.chosen or _Revision("", 0, "")
     namespace = fields.get("ns")
     page = Page(
         page_id=number,
         title=title,
-        namespace=_of_title(title, namespaces) if namespace is None else _integer(where, "namespace", namespace),
+        namespace=_of_title(title, namespaces) if namespace is None else _namespace(where, namespace),
         redirect=_redirect(fields.get("redirect"), revision, history),
         revision_id=revision.revision_id,
         timestamp=revision.timestamp,
         wikitext=revision.wikitext,
     )
-    return ParsedPage(number, page)
+    return ParsedPage(page, until is None or history.chosen is not None)
 
 
 def _wikitext(where: str, element: Any) -> str:
@@ -245,11 +261,21 @@ def _text(where: str, element: Any) -> str:
     return cast(str, element.text or "")
 
 
-def _integer(where: str, what: str, element: Any) -> int:
+def _integer(where: str, what: str, element: Any, bits: int = 64) -> int:
     text = _text(where, element)
     if not _INTEGER.fullmatch(text):
         raise DumpError(f"{where} has a {what} that is no number: {text[:40]!r}; {AGAIN}")
+    if not _fits(int(text), bits):
+        raise DumpError(f"{where} has a {what} of more than {bits} bits: {text[:40]!r}; {AGAIN}")
     return int(text)
+
+
+def _namespace(where: str, element: Any) -> int:
+    return _integer(where, "namespace", element, _NAMESPACE_BITS)
+
+
+def _fits(number: int, bits: int) -> bool:
+    return -(1 << bits - 1) <= number < 1 << bits - 1
 
 
 def _redirect(element: Any, revision: _Revision, history: _History) -> str | None:

@@ -40,6 +40,7 @@ __all__ = [
     "read_block",
     "read_pages",
     "read_site",
+    "read_whole_block",
 ]
 
 BLOCK_BYTES = 4 << 20  # of XML; constant, because the borders of shards lie at borders of blocks
@@ -139,11 +140,15 @@ def read_block(block: Block, until: date | None = None) -> Iterator[Page]:
 
     Raises DumpError if the block is damaged, or its pages are not those that the index names.
     """
+    return (parsed.page for parsed in read_whole_block(block, until) if parsed.exists)
+
+
+def read_whole_block(block: Block, until: date | None = None) -> Iterator[ParsedPage]:
+    """Like `read_block`, with the pages too that had no revision at or before ``until``, marked as such."""
     found: list[int] = []
-    for page_id, page in _parsed(block, until):
-        found.append(page_id)
-        if page is not None:
-            yield page
+    for parsed in _parsed(block, until):
+        found.append(parsed.page.page_id)
+        yield parsed
     if isinstance(block.content, StreamRange):
         _check_page_ids(block.path, block.content, found)
 
@@ -187,7 +192,7 @@ def block_total(path: Path) -> int | None:
 def check_page_count(path: Path, pages: int) -> None:
     """DumpError unless a multistream dump had as many pages as the index beside it names; no index, no check.
 
-    ``pages`` counts all pages: not those of a reading with ``until``, which leaves pages out.
+    ``pages`` counts all pages, as `read_whole_block` gives them: a reading with ``until`` may leave some out.
     """
     index = index_beside(path)
     if index is None:

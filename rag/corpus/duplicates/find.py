@@ -3,10 +3,12 @@
 Texts are compared without their titles and case-folded. Exact duplicates are the same text. Near duplicates have sets
 of shingles (5 words in a row) whose Jaccard similarity reaches the threshold; clusters are closed over such pairs, so
 two passages of one may be less similar than that. Boilerplate is a cluster, exact duplicates included, that stands on
-many pages. Passages that may be near duplicates are found with MinHash sketches and then compared word by word: what
-is listed is never a mere collision of hashes. Texts under 5 words have no shingle and only exact duplicates.
+many pages; which of its passages repeat the text of an earlier one is listed too. Passages that may be near duplicates
+are found with MinHash sketches and then compared word by word: what is listed is never a mere collision of hashes.
+Texts under 5 words have no shingle and only exact duplicates.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from functools import partial
@@ -16,37 +18,30 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from rag.corpus.duplicates.clusters import BytesFile, Clusters
+from rag.corpus.duplicates.listing import KINDS, listing_schema, read_columns, read_metadata
 from rag.corpus.duplicates.sketches import PERMUTATIONS, Rows, Sketches, SketchFile, band_rows, sketch
-from rag.corpus.passages import ROW_GROUP_ROWS
-from rag.errors import ConfigError, DataError, ResourceError
+from rag.errors import ConfigError, ResourceError
 from rag.files import publish
 
-DUPLICATE_SCHEMA = pa.schema(
-    [
-        pa.field("passage_id", pa.string(), nullable=False),
-        pa.field("page_id", pa.int64(), nullable=False),
-        pa.field("kind", pa.string(), nullable=False),  # "exact", "near" or "boilerplate"
-        pa.field("cluster", pa.string(), nullable=False),  # passage_id of the first passage of its cluster
-        pa.field("similarity", pa.float32(), nullable=False),  # to the most similar passage it was compared with
-    ]
-)
-KINDS = ("exact", "near", "boilerplate")
 _OUT_ROWS = 1 << 16
 _AT_ONCE = 1 << 20  # rows of a whole-corpus array worked on at once
 
 
 class DuplicateCounts(NamedTuple):
-    """How many of ``passages`` are listed as what, and how many clusters have two or more passages."""
+    """How many of ``passages`` are listed as what, and how many clusters have two or more passages.
+
+    ``copies`` have a text that an earlier passage has: all that are listed as exact, and some of the boilerplate.
+    """
 
     passages: int
     exact: int
     near: int
     boilerplate: int
     clusters: int
+    copies: int
 
 
 class _RowGroup(NamedTuple):
@@ -79,7 +74,8 @@ def find_duplicates(
     """List the duplicates among the passages of ``shards``, in the order given, in the Parquet file ``out``.
 
     A passage is "boilerplate" if its cluster stands on ``boilerplate_pages`` pages or more; else "exact" if an earlier
-    passage has the same text; else "near". The first passage of a cluster is listed only as boilerplate. The same
+    passage has the same text; else "near". The first passage of a cluster is listed only as boilerplate. ``is_copy``
+    tells whether an earlier passage has the same text, whatever the kind; ``row`` is the place in the corpus. The same
     shards give the same bytes; ``each`` is ``map``, or does the same on several processes. Call it on whole shards:
     what ``drop_duplicates`` took away is not found again.
 
@@ -98,60 +94,16 @@ def find_duplicates(
     groups = _row_groups(shards)
     try:
         members = _members(groups, out.parent, jaccard, lambda work, items: each(work, progress(items)))
-        return _write(groups, members, out, boilerplate_pages)
+        return _write(groups, members, out, listing_schema(_shard_rows(shards, groups)), boilerplate_pages)
     except OSError as error:
         raise ResourceError(f"cannot write {out}: {error}; check the folder and the disk space") from error
-
-
-def drop_duplicates(shards: Sequence[Path], duplicates: Path, kinds: frozenset[str]) -> int:
-    """Rewrite the shards without the passages that ``duplicates`` lists as one of ``kinds``; how many those are.
-
-    Each shard is replaced in one step and only if it loses a row. After a crash, or twice, the same call ends with the
-    same files and the same number. A passage listed as "exact" may also be near another one: dropping "near" alone
-    keeps it. Raises ConfigError for an unknown kind, DataError for files that cannot be read, ResourceError where a
-    shard cannot be written.
-    """
-    if unknown := kinds.difference(KINDS):
-        raise ConfigError(f"unknown kinds of duplicates {sorted(unknown)}; known: {', '.join(KINDS)}")
-    listed = _read(duplicates, ["passage_id", "kind"])
-    dropped = listed.filter(pc.is_in(listed.column("kind"), pa.array(sorted(kinds), pa.string()))).column("passage_id")
-    if len(dropped):
-        for shard in shards:
-            _drop(shard, dropped)
-    return len(dropped)
-
-
-def _drop(shard: Path, dropped: pa.ChunkedArray) -> None:
-    gone = pc.is_in(_read(shard, ["passage_id"]).column("passage_id"), dropped)
-    if not pc.any(gone).as_py():
-        return
-    table = _read(shard, None).filter(pc.invert(gone)).combine_chunks()
-    temporary = shard.with_name(f".{shard.name}.tmp")
-    try:
-        pq.write_table(table, temporary, row_group_size=ROW_GROUP_ROWS, compression="zstd", write_page_checksum=True)
-        publish(temporary, shard)
-    except OSError as error:
-        raise ResourceError(f"cannot rewrite {shard}: {error}; check the folder and the disk space") from error
-
-
-def _read(path: Path, names: list[str] | None, group: int | None = None) -> pa.Table:
-    """These columns, or all, of one row group, or of all."""
-    try:
-        with pq.ParquetFile(path) as file:
-            table = file.read(columns=names) if group is None else file.read_row_group(group, columns=names)
-        return table.select(names) if names else table
-    except (OSError, pa.ArrowException, KeyError) as error:
-        raise DataError(f"{path} cannot be read as passages: {error}; ingest the source again") from error
 
 
 def _row_groups(shards: Sequence[Path]) -> list[_RowGroup]:
     groups = []
     first = 0
     for path in shards:
-        try:
-            metadata = pq.read_metadata(path)
-        except (OSError, pa.ArrowException) as error:
-            raise DataError(f"{path} cannot be read as passages: {error}; ingest the source again") from error
+        metadata = read_metadata(path)
         for number in range(metadata.num_row_groups):
             rows = metadata.row_group(number).num_rows
             groups.append(_RowGroup(path, number, first, rows))
@@ -159,8 +111,15 @@ def _row_groups(shards: Sequence[Path]) -> list[_RowGroup]:
     return groups
 
 
+def _shard_rows(shards: Sequence[Path], groups: Iterable[_RowGroup]) -> list[int]:
+    rows: Counter[Path] = Counter()
+    for group in groups:
+        rows[group.path] += group.rows
+    return [rows[path] for path in shards]
+
+
 def _sketch(rows: int, group: _RowGroup) -> Sketches:
-    return sketch(_texts(_read(group.path, ["text"], group.number)), rows)
+    return sketch(_texts(read_columns(group.path, ["text"], group.number)), rows)
 
 
 def _texts(table: pa.Table) -> list[str]:
@@ -172,7 +131,7 @@ def _taken(groups: list[_RowGroup], rows: Rows, names: list[str]) -> Iterator[pa
     for group in groups:
         start, end = np.searchsorted(rows, [group.first, group.first + group.rows])
         if start < end:
-            yield _read(group.path, names, group.number).take(rows[start:end] - group.first)
+            yield read_columns(group.path, names, group.number).take(rows[start:end] - group.first)
 
 
 def _members(
@@ -247,7 +206,9 @@ def _in_clusters(
     return _Members(rows, heads[rows], copies[rows], similar)
 
 
-def _write(groups: list[_RowGroup], members: _Members, out: Path, boilerplate_pages: int) -> DuplicateCounts:
+def _write(
+    groups: list[_RowGroup], members: _Members, out: Path, schema: pa.Schema, boilerplate_pages: int
+) -> DuplicateCounts:
     pages = [table.column("page_id").to_numpy() for table in _taken(groups, members.rows, ["page_id"])]
     page_ids = np.concatenate([np.empty(0, np.int64), *pages])
     boilerplate = _on_many_pages(members.heads, page_ids, boilerplate_pages)
@@ -257,19 +218,22 @@ def _write(groups: list[_RowGroup], members: _Members, out: Path, boilerplate_pa
     temporary = out.with_name(f".{out.name}.tmp")
     with (
         closing(BytesFile(out.parent, "clusters")) as ids,
-        pq.ParquetWriter(temporary, DUPLICATE_SCHEMA, compression="zstd", write_page_checksum=True) as writer,
+        pq.ParquetWriter(temporary, schema, compression="zstd", write_page_checksum=True) as writer,
     ):
         for table in _taken(groups, heads, ["passage_id"]):
             ids.extend(table.column("passage_id").cast(pa.binary()).to_pylist())
         for start in range(0, len(listed), _OUT_ROWS):
             part = listed[start : start + _OUT_ROWS]
-            passages = pa.concat_tables(_taken(groups, members.rows[part], ["passage_id"])).column("passage_id")
+            rows = members.rows[part]
+            passages = pa.concat_tables(_taken(groups, rows, ["passage_id"])).column("passage_id")
             clusters = [ids[number].decode() for number in np.searchsorted(heads, members.heads[part]).tolist()]
-            columns = [passages, page_ids[part], np.take(KINDS, kinds[part]), clusters, members.similarities[part]]
-            writer.write_table(pa.table(columns, schema=DUPLICATE_SCHEMA))
+            columns = [passages, page_ids[part], np.take(KINDS, kinds[part]), clusters]
+            columns += [members.similarities[part], rows, members.copies[part]]
+            writer.write_table(pa.table(columns, schema=schema))
     publish(temporary, out)
     exact, near, many = np.bincount(kinds[listed], minlength=len(KINDS)).tolist()
-    return DuplicateCounts(sum(group.rows for group in groups), exact, near, many, len(heads))
+    copies = int(members.copies.sum())
+    return DuplicateCounts(sum(group.rows for group in groups), exact, near, many, len(heads), copies)
 
 
 def _on_many_pages(heads: Rows, page_ids: npt.NDArray[np.int64], least: int) -> npt.NDArray[np.bool_]:

@@ -1,4 +1,7 @@
-"""An earlier ingest of the same wiki, asked page by page: what has not changed since is not rendered again."""
+"""An earlier ingest of the same wiki, asked page by page: what has not changed since is not rendered again.
+
+It only saves time: what is missing or damaged there is not found, and never an error.
+"""
 
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -8,12 +11,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from rag.corpus.ingest.ledger import ledger_files
-from rag.corpus.passages import PassageRow, passage_files
-from rag.errors import DataError
+from rag.corpus.ingest.ledger import LEDGERS
+from rag.corpus.passages import PassageRow
 from rag.records import Page
 
-_LEDGER_COLUMNS = ["page_id", "revision_id", "title", "kind", "passages", "left_out_by_cap", "text_chars", "unrendered"]
+_LEDGER_COLUMNS = ["page_id", "revision_id", "title", "kind", "passages", "left_out_by_cap", "wikitext_hash",
+                   "text_chars", "unrendered"]  # fmt: skip
+_DAMAGED = (OSError, pa.ArrowException)
 # A dump is in the order of its page ids, so both sides are walked along side by side: little has to be kept, and a
 # page id is in the range of one shard, or of two. What is ordered otherwise is rendered again.
 _CACHED = 2
@@ -34,31 +38,49 @@ class EarlierIngest:
     """The pages of an earlier ingest; a few shards are in memory at a time."""
 
     def __init__(self, folder: Path, source: str) -> None:
-        """``source`` is the name that copied passages get. Raises DataError where the folder has no whole ingest."""
-        pages, passages = ledger_files(folder), passage_files(folder)
-        if len(pages) != len(passages):
-            raise DataError(
-                f"{folder} has {len(passages)} shards of passages and {len(pages)} of pages; ingest it again"
-            )
+        """``source`` is the name that copied passages get."""
         self._source = source
-        self._files = list(zip(pages, passages, strict=True))
-        ranges = np.array([_id_range(path) for path in pages], np.int64)
-        self._low, self._high = ranges[:, 0], ranges[:, 1]
+        self._files, ranges = [], []
+        for pages in sorted(folder.glob(LEDGERS)):
+            passages = pages.with_name(pages.name.replace("pages-", "passages-", 1))
+            if passages.exists() and (ids := _id_range(pages)):
+                self._files.append((pages, passages))
+                ranges.append(ids)
+        self._low, self._high = np.array(ranges, np.int64).reshape(-1, 2).T
         self._shards: dict[int, _Shard] = {}
+        self._damaged: set[int] = set()
 
-    def find(self, page: Page) -> EarlierPage | None:
-        """What became of this very revision under this very title; None where it must be rendered.
+    def find(self, page: Page, wikitext_hash: str) -> EarlierPage | None:
+        """What became of this very revision with this text and title; None where it must be rendered.
 
-        That is also so where the page stands there twice, or has lost passages since, as duplicates do.
+        That is also so where the page stands there twice, or has lost passages since, as duplicates do, and where a
+        revision has no id or no text: nothing would tell it from another.
         """
+        if page.revision_id <= 0 or not wikitext_hash:
+            return None
         covering = np.flatnonzero((self._low <= page.page_id) & (page.page_id <= self._high)).tolist()
         if len(covering) > _CACHED:
             return None
-        found = [(shard, row) for shard in map(self._shard, covering) for row in shard.rows_of(page.page_id)]
+        found = [(number, *place) for number in covering for place in self._places(number, page.page_id)]
         if len(found) != 1:
             return None
-        shard, row = found[0]
-        return shard.copied(row, page, self._source)
+        number, shard, row = found[0]
+        try:
+            return shard.copied(row, page, wikitext_hash, self._source)
+        except _DAMAGED:
+            self._damaged.add(number)
+            return None
+
+    def _places(self, number: int, page_id: int) -> list[tuple["_Shard", int]]:
+        """A shard with each row of its ledger that has this page; nothing if the shard is damaged."""
+        if number in self._damaged:
+            return []
+        try:
+            shard = self._shard(number)
+        except _DAMAGED:
+            self._damaged.add(number)
+            return []
+        return [(shard, row) for row in shard.rows_of(page_id)]
 
     def _shard(self, number: int) -> "_Shard":
         if number not in self._shards:
@@ -71,12 +93,12 @@ class _Shard:
     """One shard of the earlier ledger, with the place of each page's passages."""
 
     def __init__(self, pages: Path, passages: Path) -> None:
-        with pq.ParquetFile(pages) as ledger:
+        with pq.ParquetFile(pages, page_checksum_verification=True) as ledger:
             self._ledger = ledger.read(columns=_LEDGER_COLUMNS).combine_chunks()
         ids: Ints = self._ledger.column("page_id").to_numpy()
         self._order = np.argsort(ids, kind="stable")
         self._ids = ids[self._order]
-        self._file = pq.ParquetFile(passages, memory_map=True)
+        self._file = pq.ParquetFile(passages, memory_map=True, page_checksum_verification=True)
         metadata = self._file.metadata
         self._ends = np.cumsum([metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)])
         self._firsts, self._counts = _places(ids, self._file.read(columns=["page_id"]).column(0).to_numpy())
@@ -88,10 +110,11 @@ class _Shard:
         rows: list[int] = self._order[first:last].tolist()
         return rows
 
-    def copied(self, row: int, page: Page, source: str) -> EarlierPage | None:
-        """The page of a row of the ledger, if it is the same revision and all there."""
+    def copied(self, row: int, page: Page, wikitext_hash: str, source: str) -> EarlierPage | None:
+        """The page of a row of the ledger, if it is the same revision with the same text and all there."""
         kept: dict[str, pa.Scalar] = {name: self._ledger.column(name)[row] for name in _LEDGER_COLUMNS}
-        if (kept["revision_id"].as_py(), kept["title"].as_py()) != (page.revision_id, page.title):
+        same = tuple(kept[name].as_py() for name in ("revision_id", "title", "wikitext_hash"))
+        if same != (page.revision_id, page.title, wikitext_hash):
             return None
         count = kept["passages"].as_py()
         if kept["kind"].as_py() not in ("articles", "empty_articles") or self._counts[row] != count:
@@ -114,12 +137,17 @@ class _Shard:
         return self._groups[group][row - int(self._ends[group - 1] if group else 0)]
 
 
-def _id_range(pages: Path) -> tuple[int, int]:
-    """The least and the greatest page id of a ledger file, by what Parquet says of its row groups."""
-    metadata = pq.read_metadata(pages)
-    column = metadata.schema.names.index("page_id")
+def _id_range(pages: Path) -> tuple[int, int] | None:
+    """The least and the greatest page id of a ledger file, by what Parquet says of its row groups; None if nothing."""
+    try:
+        metadata = pq.read_metadata(pages)
+        column = metadata.schema.names.index("page_id")
+    except (OSError, pa.ArrowException, ValueError):
+        return None
     found = [metadata.row_group(group).column(column).statistics for group in range(metadata.num_row_groups)]
-    return min((part.min for part in found), default=0), max((part.max for part in found), default=-1)
+    if not found or not all(part is not None and part.has_min_max for part in found):
+        return None
+    return min(part.min for part in found), max(part.max for part in found)
 
 
 def _places(pages: Ints, rows: Ints) -> tuple[Ints, Ints]:

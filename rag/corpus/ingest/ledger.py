@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from hashlib import blake2b
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlsplit
@@ -21,11 +22,13 @@ LEDGER_SCHEMA = pa.schema(
         pa.field("key", pa.string(), nullable=False),  # the source's own id of the page
         pa.field("url", pa.string(), nullable=False),  # of this very revision, where the source has one
         pa.field("timestamp", pa.string(), nullable=False),  # of the revision, ISO 8601
-        # articles, empty_articles, redirects, disambiguation, lists or other_namespaces
+        # articles, empty_articles, redirects, disambiguation, lists, other_namespaces, not_yet (no revision by the day
+        # asked for) or repeated (a page with this id was there before)
         pa.field("kind", pa.string(), nullable=False),
         pa.field("passages", pa.int32(), nullable=False),  # before duplicates are dropped
         pa.field("left_out_by_cap", pa.int32(), nullable=False),
         pa.field("wikitext_chars", pa.int32(), nullable=False),
+        pa.field("wikitext_hash", pa.string(), nullable=False),  # of an article of a dump; else ""
         pa.field("text_chars", pa.int32(), nullable=False),
         # Templates whose text the passages lack, most frequent first.
         pa.field(
@@ -53,6 +56,7 @@ class LedgerRow(NamedTuple):
     passages: int
     left_out_by_cap: int
     wikitext_chars: int
+    wikitext_hash: str
     text_chars: int
     unrendered: list[dict[str, object]]
 
@@ -67,6 +71,15 @@ def revision_url(site_base: str, revision_id: int) -> str:
     if not base.netloc or not revision_id:
         return ""
     return f"{base.scheme or 'https'}://{base.netloc}/w/index.php?oldid={revision_id}"
+
+
+def hash_wikitext(wikitext: str) -> str:
+    """What tells two texts of one revision id apart; "" for no text.
+
+    >>> hash_wikitext("'''Lima'''")
+    'a5889e41817f515ee145d162bb893871'
+    """
+    return blake2b(wikitext.encode(), digest_size=16).hexdigest() if wikitext else ""
 
 
 def ledger_table(rows: Sequence[LedgerRow]) -> pa.Table:
@@ -92,6 +105,10 @@ def ledger_files(folder: Path) -> list[Path]:
 
 
 def ledger_settings(folder: Path) -> bytes:
-    """What the ledger says its pages were made with; b"" if nothing."""
-    metadata: dict[bytes, bytes] = pq.read_schema(ledger_files(folder)[0]).metadata or {}
+    """What the ledger says its pages were made with; b"" if nothing. Raises DataError where it cannot be read."""
+    path = ledger_files(folder)[0]
+    try:
+        metadata: dict[bytes, bytes] = pq.read_schema(path).metadata or {}
+    except (OSError, pa.ArrowException) as error:
+        raise DataError(f"{path} cannot be read as a ledger: {error}; ingest the source again") from error
     return metadata.get(SETTINGS, b"")

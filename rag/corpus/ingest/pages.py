@@ -8,9 +8,9 @@ from typing import NamedTuple, TypeAlias
 import pyarrow as pa
 
 from rag.config import PassageConfig, SourceFormat
-from rag.corpus.dump import Block, read_block
+from rag.corpus.dump import Block, read_whole_block
 from rag.corpus.ingest.earlier import EarlierIngest
-from rag.corpus.ingest.ledger import LedgerRow, by_frequency, ledger_table, revision_url
+from rag.corpus.ingest.ledger import LedgerRow, by_frequency, hash_wikitext, ledger_table, revision_url
 from rag.corpus.ingest.page_kinds import page_kind
 from rag.corpus.passages import PassageRow, passage_rows, passage_table, text_sha1
 from rag.corpus.sources.article import Article, Unreadable
@@ -36,6 +36,7 @@ class Recipe(NamedTuple):
     until: date | None
     rendering: RenderOptions
     site_base: str  # the address of the wiki's main page, "" where there is none
+    wiki: str  # its name in databases, "" where there is none
 
 
 class Batch(NamedTuple):
@@ -70,7 +71,8 @@ class PageText(NamedTuple):
 def make_batch(recipe: Recipe, batch: Batch, earlier: EarlierIngest | None = None) -> Made:
     """The rows, ledger and rejects of one batch.
 
-    A page that ``earlier`` knows in the same revision is copied from there. Raises DumpError where a block cannot be
+    A page that ``earlier`` knows in the same revision and text is copied from there. A page whose id an earlier page
+    of the batch has is a reject. Raises DumpError where a block cannot be
     read, and DataError for a ready-made passage of more words than the table can count.
     """
     rows = _Rows(recipe, earlier)
@@ -91,14 +93,23 @@ class _Rows:
         self._ledger: list[LedgerRow] = []
         self._rejects: list[Reject] = []
         self._unreadable = 0
+        self._seen: set[int] = set()
 
     def made(self) -> Made:
         passages, ledger = passage_table(self._passages), ledger_table(self._ledger)
         return Made(passages, ledger, self._rejects, self._unreadable, len(self._ledger))
 
     def add_block(self, block: Block) -> None:
-        for page in read_block(block, self._recipe.until):
-            self._add_page(page)
+        for page, exists in read_whole_block(block, self._recipe.until):
+            if page.page_id in self._seen:
+                row = repeated_page(self._entry_of(page, "repeated"))
+                self._ledger.append(row)
+                self._rejects.append(repeated_reject(self._recipe.source, row))
+            elif exists:
+                self._add_page(page)
+            else:
+                self._ledger.append(self._entry_of(page, "not_yet"))
+            self._seen.add(page.page_id)
 
     def add_items(self, items: Iterable[Item]) -> None:
         run: list[PsgsRow] = []
@@ -120,10 +131,10 @@ class _Rows:
         """A page of a dump."""
         options = self._recipe.options
         kind = page_kind(page, options)
-        url = revision_url(self._recipe.site_base, page.revision_id)
-        entry = _entry(page, str(page.page_id), url, kind)
+        entry = self._entry_of(page, kind)
         if kind == "articles":
-            found = self._earlier.find(page) if self._earlier else None
+            entry = entry._replace(wikitext_hash=hash_wikitext(page.wikitext))
+            found = self._earlier.find(page, entry.wikitext_hash) if self._earlier else None
             reason = "no plain text in the wikitext" if page.wikitext.strip() else "the page has no text"
             self._add(entry, PageText(*found) if found else self._rendered(page), reason)
         elif kind == "redirects" and options.keep_redirects:
@@ -131,6 +142,9 @@ class _Rows:
             self._add(entry, self._cut(page, text), "the redirect names no target")
         else:
             self._ledger.append(entry)
+
+    def _entry_of(self, page: Page, kind: str) -> LedgerRow:
+        return _entry(page, str(page.page_id), revision_url(self._recipe.site_base, page.revision_id), kind)
 
     def _add_article(self, article: Article) -> None:
         """A page whose source has its plain text."""
@@ -163,15 +177,7 @@ class _Rows:
     def _add(self, entry: LedgerRow, page: PageText, reason: str) -> None:
         """Account for a page that should have passages; without one it is a reject for this reason."""
         if not page.passages:
-            self._rejects.append(
-                {
-                    "source": self._recipe.source,
-                    "page_id": entry.page_id,
-                    "revision_id": entry.revision_id,
-                    "title": entry.title,
-                    "reason": reason,
-                }
-            )
+            self._rejects.append(_reject(self._recipe.source, entry, reason))
         self._passages += page.passages
         self._ledger.append(
             entry._replace(
@@ -182,6 +188,24 @@ class _Rows:
                 unrendered=page.unrendered,
             )
         )
+
+
+def repeated_page(row: LedgerRow) -> LedgerRow:
+    """The row of a page that is left out because its id was there before."""
+    nothing: list[dict[str, object]] = []
+    return row._replace(
+        kind="repeated", passages=0, left_out_by_cap=0, wikitext_hash="", text_chars=0, unrendered=nothing
+    )
+
+
+def repeated_reject(source: str, row: LedgerRow) -> Reject:
+    """Why that page is left out."""
+    return _reject(source, row, "a page with this id was there before")
+
+
+def _reject(source: str, row: LedgerRow, reason: str) -> Reject:
+    page: Reject = {"page_id": row.page_id, "revision_id": row.revision_id, "title": row.title}
+    return {"source": source, **page, "reason": reason}
 
 
 def _entry(page: Page, key: str, url: str, kind: str) -> LedgerRow:
@@ -198,6 +222,7 @@ def _entry(page: Page, key: str, url: str, kind: str) -> LedgerRow:
         passages=0,
         left_out_by_cap=0,
         wikitext_chars=len(page.wikitext),
+        wikitext_hash="",
         text_chars=0,
         unrendered=[],
     )

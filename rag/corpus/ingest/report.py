@@ -22,7 +22,7 @@ _TOP_TEMPLATES = 50
 class IngestReport:
     """What became of every page of a source.
 
-    pages = other_namespaces + redirects + disambiguation + lists + articles, and
+    pages = other_namespaces + redirects + disambiguation + lists + not_yet + repeated + articles, and
     articles = articles with a passage + empty_articles.
     """
 
@@ -36,11 +36,16 @@ class IngestReport:
     empty_articles: int  # no plain text: each is a reject
     passages: int  # in the shards
     left_out_by_cap: int  # passages beyond max_passages_per_page
-    rejects: int  # articles without a passage and what could not be read
+    rejects: int  # articles and kept redirects without a passage, repeated pages, and what could not be read
     unreadable: int  # of the rejects: rows or documents that could not be read
-    duplicates: dict[str, int] = field(default_factory=dict)  # listed as exact, near, boilerplate; and dropped of those
+    # Listed as exact, near or boilerplate; copies, which are the exact and those of the boilerplate whose text stood
+    # there before; and dropped of all these.
+    duplicates: dict[str, int] = field(default_factory=dict)
     site: dict[str, str] = field(default_factory=dict)  # dbname, base and generator of a dump
     unrendered_templates: dict[str, int] = field(default_factory=dict)  # the most frequent, most frequent first
+    not_yet: int = 0  # pages of a dump without a revision by the day that was asked for
+    repeated: int = 0  # pages of a dump whose id was there before: each is a reject
+    dropped_kinds: tuple[str, ...] = ()  # the kinds of duplicates that were to be dropped
 
     def to_json(self) -> str:
         """The report as one JSON object, the same bytes for the same report."""
@@ -57,7 +62,9 @@ class _Totals(NamedTuple):
     unrendered: Counter[str]
 
 
-def make_report(folder: Path, state: IngestState, site: SiteInfo | None) -> IngestReport:
+def make_report(
+    folder: Path, state: IngestState, site: SiteInfo | None, dropped_kinds: tuple[str, ...] = ()
+) -> IngestReport:
     """The report of a finished ingest: sums over its ledger and shards, and what only the state knows."""
     totals = _ledger_totals(folder)
     rows = sum(pq.read_metadata(path).num_rows for path in passage_files(folder))
@@ -78,6 +85,9 @@ def make_report(folder: Path, state: IngestState, site: SiteInfo | None) -> Inge
         duplicates={**(state.duplicates or {}), "dropped": totals.passages - rows},
         site={"dbname": site.dbname, "base": site.base, "generator": site.generator} if site else {},
         unrendered_templates=dict(by_frequency(totals.unrendered)[:_TOP_TEMPLATES]),
+        not_yet=kinds["not_yet"],
+        repeated=kinds["repeated"],
+        dropped_kinds=dropped_kinds,
     )
 
 
@@ -85,7 +95,8 @@ def _ledger_totals(folder: Path) -> _Totals:
     """The sums over all pages, one shard of the ledger in memory at a time."""
     totals = _Totals(Counter(), 0, 0, 0, Counter())
     for path in ledger_files(folder):
-        table = pq.read_table(path, columns=["kind", "passages", "left_out_by_cap", "unrendered"])
+        columns = ["kind", "passages", "left_out_by_cap", "unrendered"]
+        table = pq.read_table(path, columns=columns, page_checksum_verification=True)
         kinds, passages = table.column("kind"), table.column("passages")
         totals.pages.update({row["values"]: row["counts"] for row in pc.value_counts(kinds).to_pylist()})
         totals.unrendered.update(_unrendered(table.column("unrendered")))

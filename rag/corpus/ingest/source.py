@@ -15,15 +15,23 @@ from typing import Any, NamedTuple
 
 from rag.config import PassageConfig
 from rag.corpus.dump import SiteInfo, check_page_count, read_site
-from rag.corpus.duplicates.find import KINDS, drop_duplicates, find_duplicates
+from rag.corpus.duplicates.drop import drop_duplicates
+from rag.corpus.duplicates.find import find_duplicates
 from rag.corpus.ingest.batches import SourceSpec, batches_left, dump_batches, item_batches
-from rag.corpus.ingest.earlier import EarlierIngest
-from rag.corpus.ingest.ledger import LEDGER_SCHEMA, SETTINGS, ledger_settings
+from rag.corpus.ingest.ledger import LEDGER_SCHEMA, LEDGERS, SETTINGS, ledger_settings
 from rag.corpus.ingest.pages import Recipe
+from rag.corpus.ingest.repeats import SeenPages
 from rag.corpus.ingest.report import IngestReport, make_report
-from rag.corpus.ingest.state import REJECTS_FILE, IngestState, inputs_identity, load_state, remove_state, save_state
+from rag.corpus.ingest.state import (
+    DUPLICATES_FILE,
+    REJECTS_FILE,
+    IngestState,
+    inputs_identity,
+    load_state,
+    save_state,
+)
 from rag.corpus.ingest.workers import Done, Workers
-from rag.corpus.ingest.writer import DUPLICATES_FILE, IngestWriter
+from rag.corpus.ingest.writer import IngestWriter
 from rag.corpus.passages import passage_files
 from rag.corpus.wikitext import RenderOptions
 from rag.corpus.wikitext.namespaces import render_options
@@ -48,9 +56,11 @@ def ingest(
     """Cut the articles of a source into passages, in the folder ``out``.
 
     Only pages of namespace 0 are articles; redirects, disambiguation pages and lists are counted and, by option, left
-    out. Every article without a passage is a reject with its reason. A call that was stopped goes on after its last
-    whole shard when it is repeated with the same inputs. ``previous`` is the folder of an earlier dump of the same
-    wiki, ingested by the same code: pages of the same revision are copied from it if its options were the same.
+    out. Every article without a passage is a reject with its reason, and so is every page of a dump whose id an earlier
+    page has. A call that was stopped goes on after its last whole shard when it is repeated with the same inputs; one
+    that was not returns the same report. ``previous`` is the folder of an earlier dump of the same wiki, ingested by
+    the same code: pages of the same revision and text are copied from it if its options were the same. What is damaged
+    there, or missing, is made again.
 
     Raises DumpError or DataError where the source cannot be read to its end, ConfigError for fewer than one worker,
     and ResourceError where ``out`` cannot be written or a worker process was ended.
@@ -67,11 +77,9 @@ def ingest(
             if not state.pages_done:
                 state = _write_pages(spec, recipe, state, out, help)
             state = _settle_duplicates(options, state, out, help)
-        report = make_report(out, state, site)
-        remove_state(out)
+        return make_report(out, state, site, _dropped_kinds(options))
     except OSError as error:
         raise ResourceError(f"cannot write passages into {out}: {error}; check folder and disk space") from error
-    return report
 
 
 class _Help(NamedTuple):
@@ -96,9 +104,9 @@ def _site(spec: SourceSpec) -> SiteInfo | None:
 
 
 def _recipe(spec: SourceSpec, options: PassageConfig, site: SiteInfo | None) -> Recipe:
-    rendering = render_options(options, site.namespaces) if site else RenderOptions()
-    base = site.base if site else ""
-    return Recipe(spec.name, spec.format, options, spec.max_passages_per_page, spec.until, rendering, base)
+    rendering = render_options(options, site.namespaces, site.dbname) if site else RenderOptions()
+    wiki = (site.base, site.dbname) if site else ("", "")
+    return Recipe(spec.name, spec.format, options, spec.max_passages_per_page, spec.until, rendering, *wiki)
 
 
 def _settings(recipe: Recipe) -> bytes:
@@ -106,7 +114,8 @@ def _settings(recipe: Recipe) -> bytes:
     rendering = {name: sorted(value) if isinstance(value, frozenset) else value
                  for name, value in recipe.rendering._asdict().items()}  # fmt: skip
     options = recipe.options.model_dump(exclude=_AFTERWARDS)
-    content = {"options": options, "cap": recipe.cap, "rendering": rendering}
+    wiki = [recipe.wiki, recipe.site_base]
+    content = {"wiki": wiki, "options": options, "cap": recipe.cap, "rendering": rendering}
     return json.dumps(content, ensure_ascii=False, sort_keys=True).encode()
 
 
@@ -114,18 +123,22 @@ def _same_settings(recipe: Recipe, previous: Path | None) -> Path | None:
     """The earlier ingest, if what it made of a page is what would be made of it now."""
     if previous is None or recipe.format != "mediawiki":
         return None
-    EarlierIngest(previous, recipe.source)  # an error here is clearer than one in every worker
-    return previous if ledger_settings(previous) == _settings(recipe) else None
+    try:
+        return previous if ledger_settings(previous) == _settings(recipe) else None
+    except DataError:
+        return None  # it only makes things faster
 
 
 def _write_pages(spec: SourceSpec, recipe: Recipe, state: IngestState, out: Path, help: _Help) -> IngestState:
     """All shards and the rejects, from where ``state`` says on."""
+    is_dump = spec.format == "mediawiki"
     writer = IngestWriter(out, state, LEDGER_SCHEMA.with_metadata({SETTINGS: _settings(recipe)}))
     with closing(_done(spec, recipe, state, help)) as done:
         try:
+            seen = SeenPages.of_ledgers(out.glob(LEDGERS))
             for batch, made in done:
                 _check_parts(spec, writer.state, batch.part)
-                writer.add(batch, made)
+                writer.add(batch, seen.first_only(made, spec.name) if is_dump else made)
             _check_parts(spec, writer.state, len(spec.paths))
             return writer.finish()
         except BaseException:
@@ -162,7 +175,7 @@ class _Counted:
 
 def _check_parts(spec: SourceSpec, state: IngestState, part: int) -> None:
     """Compare the pages of the parts before ``part`` that were just read to their end with their indexes."""
-    if spec.format == "mediawiki" and spec.until is None:
+    if spec.format == "mediawiki":
         for finished in range(state.part, part):
             check_page_count(spec.paths[finished], state.pages_of_part if finished == state.part else 0)
 
@@ -173,8 +186,13 @@ def _settle_duplicates(options: PassageConfig, state: IngestState, out: Path, he
     if state.duplicates is None:
         alike = (options.near_duplicate_jaccard, options.boilerplate_pages)
         found = find_duplicates(shards, listed, *alike, help.progress, help.workers.each)
-        state = replace(state, duplicates={kind: getattr(found, kind) for kind in KINDS})
+        counts = {name: getattr(found, name) for name in ("exact", "near", "boilerplate", "copies")}
+        state = replace(state, duplicates=counts)
         save_state(out, state)
-    chosen = {"exact": options.exact_duplicates, "near": options.near_duplicates, "boilerplate": options.boilerplate}
-    drop_duplicates(shards, listed, frozenset(kind for kind, choice in chosen.items() if choice == "drop"))
+    drop_duplicates(shards, listed, frozenset(_dropped_kinds(options)))
     return state
+
+
+def _dropped_kinds(options: PassageConfig) -> tuple[str, ...]:
+    chosen = {"exact": options.exact_duplicates, "near": options.near_duplicates, "boilerplate": options.boilerplate}
+    return tuple(kind for kind, choice in chosen.items() if choice == "drop")

@@ -1,4 +1,7 @@
-"""How far an ingest has come, in a small file beside its shards, so that a killed one goes on from there."""
+"""How far an ingest has come, in a small file beside its shards, so that a killed one goes on from there.
+
+The file stays when the ingest is done, so that one that is repeated, because its caller was killed, returns at once.
+"""
 
 import hashlib
 import json
@@ -12,6 +15,7 @@ from rag.corpus.passages import SHARDS
 from rag.files import publish
 
 REJECTS_FILE = "rejects.jsonl"
+DUPLICATES_FILE = "duplicates.parquet"
 # Hidden: they are no part of the result.
 REJECTS_ON_THE_WAY = f".{REJECTS_FILE}.tmp"
 _NAME = ".ingest-state.json"
@@ -43,7 +47,7 @@ def inputs_identity(spec: SourceSpec, options: PassageConfig) -> str:
 
 
 def load_state(folder: Path, identity: str) -> IngestState:
-    """The state of a stopped ingest of the same inputs into this folder; else that of one not begun."""
+    """The state of a stopped or finished ingest of the same inputs into this folder; else that of one not begun."""
     try:
         state = IngestState(**json.loads((folder / _NAME).read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError):
@@ -56,16 +60,11 @@ def _is_there(folder: Path, state: IngestState) -> bool:
     rejects = [folder / name for name in (REJECTS_FILE, REJECTS_ON_THE_WAY)]
     shards = [len(list(folder.glob(pattern))) for pattern in (SHARDS, LEDGERS)]
     kept = max((path.stat().st_size for path in rejects if path.exists()), default=0)
-    return min(shards) >= state.shards and kept >= state.reject_bytes
+    listed = state.duplicates is None or (folder / DUPLICATES_FILE).exists()
+    return min(shards) >= state.shards and kept >= state.reject_bytes and listed
 
 
 def save_state(folder: Path, state: IngestState) -> None:
     """Keep the state; call it when all that it tells of is synced."""
     (folder / _TEMPORARY).write_text(json.dumps(asdict(state)), encoding="utf-8")
     publish(folder / _TEMPORARY, folder / _NAME)
-
-
-def remove_state(folder: Path) -> None:
-    """Call it when the ingest is done."""
-    for name in (_TEMPORARY, _NAME):
-        (folder / name).unlink(missing_ok=True)

@@ -10,11 +10,9 @@ import pyarrow as pa
 from rag.corpus.ingest.ledger import LEDGERS
 from rag.corpus.ingest.pages import Batch, Made
 from rag.corpus.ingest.shards import Shard
-from rag.corpus.ingest.state import REJECTS_FILE, REJECTS_ON_THE_WAY, IngestState, save_state
+from rag.corpus.ingest.state import DUPLICATES_FILE, REJECTS_FILE, REJECTS_ON_THE_WAY, IngestState, save_state
 from rag.corpus.passages import SHARDS
 from rag.files import publish
-
-DUPLICATES_FILE = "duplicates.parquet"
 
 
 class IngestWriter:

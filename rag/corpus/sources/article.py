@@ -15,6 +15,7 @@ _MAX_ID = 2**63 - 1  # page_id is int64
 _RAW_CHARACTERS = 500
 # Control characters and separators at which str.split or a reader breaks a line.
 _BREAK = re.compile("[\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _NUMBER = re.compile("[1-9][0-9]{0,18}")
 
 
@@ -92,7 +93,16 @@ def unreadable(record: Record, reason: str) -> Unreadable:
     raw = record.raw[: 4 * _RAW_CHARACTERS]  # a character has four bytes at most
     text = raw.decode("utf-8", errors="replace") if isinstance(raw, bytes) else raw
     shown = text[:_RAW_CHARACTERS].encode("utf-8", errors="replace").decode()
-    return Unreadable(record.key, record.row, reason, shown)
+    return Unreadable(printable(record.key), record.row, printable(reason), shown)
+
+
+def printable(text: str) -> str:
+    """The text with U+FFFD for the bytes of a file name that are no UTF-8, which Python carries as lone surrogates.
+
+    >>> printable("caf\\udce9.txt")
+    'caf\ufffd.txt'
+    """
+    return _SURROGATE.sub("\ufffd", text)
 
 
 class SeenIds:

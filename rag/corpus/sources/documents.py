@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from rag.corpus.sources.article import Record, make_article, one_line
+from rag.corpus.sources.article import Record, make_article, one_line, printable
 from rag.corpus.sources.files import check_head
 from rag.corpus.sources.html import Document, html_document, markdown_document
 from rag.corpus.sources.pdf import pdf_document
@@ -57,7 +57,7 @@ def _names(root: Path) -> list[str]:
 
 
 def _records(root: Path, name: str) -> Iterator[Record]:
-    key = one_line(os.fsencode(name).decode("utf-8", errors="replace"))
+    key = one_line(printable(name))
     try:
         data = _content(root, name)
         document, image_pages = _READERS[_kind(name)](data)

@@ -6,6 +6,8 @@ where it stands and moved before that paragraph when the page is put together.
 
 import re
 
+from rag.corpus.wikitext.arguments import Arguments
+from rag.corpus.wikitext.image_words import image_words
 from rag.corpus.wikitext.marks import DROPPED
 from rag.corpus.wikitext.tables import one_line, paragraphs
 
@@ -15,30 +17,6 @@ _PARAGRAPH = re.compile(r"(\n[ \t]*\n|\n(?=[*#:;]))")
 _MAX_OPTIONS = 1000  # characters of them
 _REST = str.maketrans("", "", _START + _END)
 
-# Words of [[File:x|...]] that put the picture into a frame with its caption, in English (which every wiki takes) and in
-# the languages of other wikis.
-_FRAMED_WORDS = """
-thumb thumbnail frame framed enframed mini miniatur gerahmt vignette cadre encadré encadre miniaturadeimagen
-miniatura enmarcado enmarcada marco min riquadrato incorniciato miniaturadaimagem commoldura miniatuur omkaderd
-miniatyr ram inramad ramme pienoiskuva pienois kehys mały ramka náhled náhľad rám bélyegkép bélyeg miniatűr
-keret cadru мини миниатюра обрамить міні мініатюра обрамити рамка умањено küçükresim küçük çerçeve تصغير مصغر
-إطار بندانگشتی انگشتدان قاب ממוזער ממוסגר サムネイル フレーム 缩略图 縮圖 有框 섬네일 썸네일 프레임 nhỏ khung
-jmpl μικρογραφία πλαίσιο अंगूठाकार marc eta kadro
-"""
-_FRAMED = frozenset(_FRAMED_WORDS.split())
-# Words that say where it stands and how it looks.
-_PLACED_WORDS = """
-left right center centre none border frameless baseline sub super sup top text-top middle bottom text-bottom
-upright links rechts zentriert ohne rahmenlos rand hochkant gauche droite centré néant bordure sans_cadre
-redresse izquierda derecha izda dcha izq der dere centro centrado no ninguna borde sinmarco sinistra destra
-nessuno bordo esquerda direita esq dir semmoldura gecentreerd geen vänster höger centrerad ingen kantlinje
-venstre høyre højre midtstilt sentrer vasen oikea keskellä lewo prawo centruj brak bez vlevo vpravo střed žádné
-vľavo vpravo stred žiadny balra jobbra középre stânga dreapta centrat слева справа центр без ліворуч праворуч
-ляво дясно лево десно sağ sol orta yok يسار يمين مركز بلا چپ راست وسط هیچ שמאל ימין מרכז ללא 左 右 中央 なし 无
-無 居中 置中 왼쪽 오른쪽 가운데 없음 trái phải giữa kiri kanan ka pus αριστερά δεξιά κέντρο esquerra dreta cap
-dekstra maldekstra
-"""
-_PLACED = frozenset(_PLACED_WORDS.split())
 _SIZE = re.compile(
     r"upright [\d.]+$|(?:\d+(?:x\d+)?|x\d+) ?(?:px|пкс|pix|piks|بك|פיקסלים|像素|ピクセル|픽셀)*$", re.IGNORECASE
 )
@@ -49,38 +27,64 @@ _SETTING = re.compile(
 )
 
 
-def image_caption(content: str) -> str:
+# Templates that show pictures, several together, cropped or wide: the named arguments with what stands below those, and
+# the place of an argument that does.
+PICTURES = {
+    "multiple image": None, "multiple images": None, "auto images": None, "image array": None, "image frame": None,
+    "css image crop": None, "annotated image": None, "photomontage": None, "photo montage": None, "double image": None,
+    "triple image": None, "wide image": 2, "tall image": 2, "panorama": None,
+}  # fmt: skip
+_BELOW = re.compile(r"(?:caption|header|footer|description)\d*$", re.IGNORECASE)
+
+
+def image_caption(content: str, language: str = "en") -> str:
     """The caption of an image link, given what stands between its brackets; "" where a reader sees none.
+
+    ``language`` is that of the wiki, whose words for the place and look of pictures are no captions.
 
     >>> image_caption("File:Lima.jpg|thumb|right|220px|alt=A square|The main square")
     'The main square'
     """
+    words = image_words(language)
     framed = False
     caption = ""
     for part in content.split("|")[1:]:
         word = part.strip().lower()
-        if word in _FRAMED or word.startswith(("thumb=", "thumbnail=", "frame=")):
+        if word in words.framed or word.startswith(("thumb=", "thumbnail=", "frame=")):
             framed = True
-        elif not (word in _PLACED or _SIZE.match(word) or _SETTING.match(word)):
+        elif not (word in words.placed or _SIZE.match(word) or _SETTING.match(word)):
             caption = part  # the last one counts, even an empty one
     return one_line(caption) if framed else ""
 
 
-def options_end(text: str, start: int) -> int:
+def options_end(text: str, start: int, language: str = "en") -> int:
     """Where the options of an image link that is never closed end: what comes then may be its caption or prose.
 
     >>> text = "File:Lima.jpg|thumb|right|The square"
     >>> text[options_end(text, 0) :]
     'The square'
     """
+    words = image_words(language)
     target, *parts = text[start : start + _MAX_OPTIONS].partition("\n")[0].split("|")
     end = start + len(target)
     for part in parts:
         word = part.strip().lower()
-        if not (word in _FRAMED or word in _PLACED or _SIZE.match(word) or _SETTING.match(word)):
+        if not (word in words.framed or word in words.placed or _SIZE.match(word) or _SETTING.match(word)):
             return end + 1
         end += 1 + len(part)
     return end
+
+
+def picture_captions(arguments: Arguments, place: int | None) -> str:
+    """The captions of a template that shows pictures, each on its way to ``place_captions``.
+
+    >>> len(picture_captions(Arguments([], {"image1": "a.jpg", "caption1": "A", "caption2": "B"}), None))
+    6
+    """
+    texts = [value for name, value in arguments.named.items() if _BELOW.match(name)]
+    if place is not None:
+        texts.append(arguments[place])
+    return "".join(marked_caption(shown) for text in texts if (shown := one_line(text)))
 
 
 def marked_caption(caption: str) -> str:

@@ -1,56 +1,52 @@
 """{{convert}}: measures in running prose, as the rendered page shows them.
 
-The rounding follows the rule of the template's documentation: the result is about as precise as the input, and has
-two significant figures at least. Source: https://en.wikipedia.org/wiki/Template:Convert/doc
+Source: https://en.wikipedia.org/wiki/Template:Convert/doc
 """
 
-import math
 import re
 from collections.abc import Callable
 from typing import NamedTuple
 
 from rag.corpus.wikitext.arguments import Arguments
-from rag.corpus.wikitext.numbers import grouped
+from rag.corpus.wikitext.measures import Joiner, Measure, parse_measure
+from rag.corpus.wikitext.numbers import grouped, in_words
+from rag.corpus.wikitext.rounding import converted, is_rounding, results
 from rag.corpus.wikitext.units import Unit, find_unit
 
-_RANGE_WORDS = {
-    "to": " to ", "and": " and ", "or": " or ", "-": "–", "–": "–", "by": " by ", "x": " by ", "×": " × ", "*": " × ",
-    "+/-": " ± ", "±": " ± ", "to(-)": " to ", "and(-)": " and ", "to about": " to about ", "xx": " × ", ",": ", ",
-}  # fmt: skip
-_COMPOSITE = {"ftin": ("ft", "in", 12), "stlb": ("st", "lb", 14), "lboz": ("lb", "oz", 16)}
-_DECIMAL = re.compile(r"([-+]?)(\d*)(?:\.(\d+))?(?:e([-+]?\d{1,2}))?$", re.IGNORECASE)
-_FRACTION = re.compile(r"(?:(-?\d+)\s*[+ ]\s*)?(\d+)\s*(?:/|//)\s*(\d+)$")
-_MAX_DIGITS = 40
+# Results in two units, and how many of the second make one of the first.
+_COMPOSITE = {"ftin": ("ft", "in", 12), "stlb": ("st", "lb", 14), "lboz": ("lb", "oz", 16), "ydft": ("yd", "ft", 3),
+              "mich": ("mi", "chain", 80), "mifur": ("mi", "furlong", 8)}  # fmt: skip
+_READABLE = re.compile(r"[a-z]{4,}(?:[ -][a-z]{2,})*$")  # the code of an unknown unit that is an English word
+_THOUSANDS = re.compile(r"(?<=\d),(?=\d{3})")
 
 
-class _Quantity(NamedTuple):
-    value: float
-    shown: str
-    decimals: float  # places after the point that the input claims; negative for trailing zeros
+class _Side(NamedTuple):
+    """The measure in one unit: its numbers, or one number with its units written out."""
 
-
-class _Measure(NamedTuple):
-    quantities: list[_Quantity]
-    joiners: list[str]  # between them
-    unit: str  # "" where the unit is part of what is shown
-    base: Unit | None
-    rest: list[str]  # output units and a rounding
+    numbers: list[str]
+    joiners: list[Joiner]
+    unit: Unit
+    one: bool = False  # the name of the unit is in the singular
+    parts: list[tuple[str, Unit, bool]] = []  # noqa: RUF012  # of a measure in several units; never changed
 
 
 def convert(arguments: Arguments) -> str:
-    """The measure and its conversion; the input alone where a unit is not known here or the call is malformed.
+    """The measure and its conversion; the input alone where a page names units that do not fit.
+
+    "" where the unit is not known here, unless its code is a word: a code means nothing to a reader.
 
     >>> convert(Arguments(["1300", "mi", "km"])), convert(Arguments(["5", "to", "10", "kg"], {"abbr": "on"}))
     ('1,300 miles (2,100 km)', '5 to 10 kg (11 to 22 lb)')
     """
-    measure = _parse(arguments.given())
+    given = arguments.given()
+    measure = parse_measure(given)
     if measure is None:
-        return " ".join(arguments.given()[:2])
+        unit = find_unit(given[1]) if len(given) > 1 else None
+        return f"{given[0]} {unit.symbol}" if unit else " ".join(given[:1])
     if measure.base is None:
-        return f"{_joined([quantity.shown for quantity in measure.quantities], measure)} {measure.unit}".rstrip()
-    shown = _input(measure, measure.base, arguments)
-    results = [_output(measure, measure.base, code, arguments) for code in _output_codes(measure, measure.base)]
-    return _layout(shown, [result for result in results if result], arguments)
+        return _with_unknown_unit(measure)
+    shown = _layout(measure, measure.base, arguments)
+    return _THOUSANDS.sub("", shown) if arguments.get("comma") == "off" else shown
 
 
 def convert_short(arguments: Arguments) -> str:
@@ -73,168 +69,166 @@ def height(arguments: Arguments) -> str:
     return convert_short(Arguments([arguments.get("m", "meter", "metre", "cm"), unit, "ftin"]))
 
 
-def _layout(shown: str, results: list[str], arguments: Arguments) -> str:
-    if not results:
+def _with_unknown_unit(measure: Measure) -> str:
+    if not _READABLE.match(measure.code):
+        return ""
+    numbers = [quantity.shown for quantity in measure.quantities]
+    return f"{_joined(numbers, [joiner.words for joiner in measure.joiners])} {measure.code}"
+
+
+def _layout(measure: Measure, unit: Unit, arguments: Arguments) -> str:
+    """Both sides as ``disp`` and ``order`` place them."""
+    outputs = [side for code in _output_codes(measure, unit) if (side := _output(measure, unit, code, arguments))]
+    sides = [_input(measure, unit, arguments), *outputs]
+    display = arguments.get("disp")
+    if len(sides) > 1 and "flip" in (arguments.get("order"), display):
+        sides[:2] = sides[1::-1]
+    match display:
+        case "unit":
+            return _name(sides[0], arguments)
+        case "unit2" if outputs:
+            return outputs[0].unit.symbol
+        case "number" | "output number only" if outputs:
+            return _joined(outputs[0].numbers, [joiner.symbols for joiner in outputs[0].joiners])
+        case "out" | "output only" if outputs:
+            return "; ".join(_right(side, arguments) for side in outputs)
+    return _together(_left(sides[0], measure, arguments), [_right(side, arguments) for side in sides[1:]], arguments)
+
+
+def _together(shown: str, others: list[str], arguments: Arguments) -> str:
+    if not others:
         return shown
-    if arguments.get("order") == "flip":
-        shown, results = results[0], [shown, *results[1:]]
     match arguments.get("disp"):
-        case "out" | "output only" | "number" | "output number only":
-            return results[0]
         case "or":
-            return " or ".join([shown, *results])
+            return " or ".join([shown, *others])
         case "comma":
-            return ", ".join([shown, *results])
+            return ", ".join([shown, *others])
+        case "semicolon":
+            return "; ".join([shown, *others])
+        case "/" | "slash":
+            return " / ".join([shown, *others])
         case "sqbr":
-            return f"{shown} [{'; '.join(results)}]"
-    return f"{shown} ({'; '.join(results)})"
+            return f"{shown} [{'; '.join(others)}]"
+        case "x":
+            before, after = (arguments.positional[-2:] if len(arguments.positional) > 2 else ["", ""])[:2]
+            return f"{shown}{before}{'; '.join(others)}{after}"
+    return f"{shown} ({'; '.join(others)})"
 
 
-def _parse(given: list[str]) -> _Measure | None:
-    quantities: list[_Quantity] = []
-    joiners: list[str] = []
-    rest = list(given)
-    while rest and (quantity := _quantity(rest[0])):
-        quantities.append(quantity)
-        del rest[0]
-        if len(rest) < 2 or rest[0] not in _RANGE_WORDS:
-            break
-        joiners.append(_RANGE_WORDS[rest.pop(0)])
-    if not quantities or not rest or len(joiners) >= len(quantities):
+def _input(measure: Measure, unit: Unit, arguments: Arguments) -> _Side:
+    parts = [(quantity.shown, part, abs(quantity.value) == 1) for quantity, part in measure.parts]
+    numbers = [quantity.shown for quantity in measure.quantities]
+    if arguments.get("spell").lower() in ("in", "on"):
+        numbers = [in_words(Arguments([number])) for number in numbers]
+        numbers[0] = numbers[0][:1].upper() + numbers[0][1:] if arguments.get("spell") in ("In", "On") else numbers[0]
+    only = measure.quantities[0]
+    one = len(numbers) == 1 and (abs(only.value) == 1 or (only.fraction and abs(only.value) < 1))
+    return _Side(numbers, measure.joiners, unit, one, parts)
+
+
+def _output_codes(measure: Measure, unit: Unit) -> list[str]:
+    """What to convert to: the units that the page names, else the usual counterpart."""
+    named = measure.rest[0] if measure.rest and not is_rounding(measure.rest[0]) else ""
+    codes = [named] if _is_target(named) else [code for code in re.split("[ +]", named) if _is_target(code)]
+    return codes or unit.default.split()
+
+
+def _is_target(code: str) -> bool:
+    return code in _COMPOSITE or find_unit(code) is not None
+
+
+def _output(measure: Measure, unit: Unit, code: str, arguments: Arguments) -> _Side | None:
+    """One conversion; None where the dimensions differ."""
+    composite = _COMPOSITE.get(code)
+    target = find_unit(composite[0] if composite else code)
+    if target is None or target.dimension != unit.dimension or target == unit:
         return None
-    code, *rest = rest
-    base = find_unit(code)
-    if base and len(rest) >= 2 and (more := _quantity(rest[0])) and (part := find_unit(rest[1])):
-        return _Measure([_with_part(quantities[-1], base, more, part)], [], "", base, rest[2:])
-    return _Measure(quantities, joiners, code, base, rest)
-
-
-def _with_part(whole: _Quantity, unit: Unit, more: _Quantity, part: Unit) -> _Quantity:
-    """One measure of two numbers, "6 ft 2 in"; inches claim half a place more, so that this is 1.88 m and not 1.9."""
-    return _Quantity(
-        value=whole.value + more.value * part.scale / unit.scale,
-        shown=f"{whole.shown} {unit.symbol} {more.shown} {part.symbol}",
-        decimals=more.decimals + math.log10(unit.scale / part.scale) + (0.5 if part.symbol == "in" else 0),
-    )
-
-
-def _quantity(text: str) -> _Quantity | None:
-    text = text.replace(",", "").replace("−", "-").strip()
-    if len(text) > _MAX_DIGITS:
+    if composite and len(measure.quantities) == 1:
+        parts = _in_two_units(converted(measure.quantities[0].value, unit, target), composite)
+        return _Side([""], [], target, parts=parts)
+    numbers = results(measure, unit, target, arguments)
+    if not numbers:
         return None
-    if fraction := _FRACTION.match(text):
-        return _fraction(*fraction.groups())
-    decimal = _DECIMAL.match(text)
-    return _decimal(*decimal.groups()) if decimal and (decimal.group(2) or decimal.group(3)) else None
+    if code in ("hand", "hands"):
+        numbers = [_in_hands(converted(quantity.value, unit, target)) for quantity in measure.quantities]
+    return _Side(numbers, measure.joiners, target, numbers in (["1"], ["1.0"]))
 
 
-def _fraction(units: str | None, top: str, bottom: str) -> _Quantity | None:
-    """ "2 1/2", from "2+1/2"; its precision is that of its denominator."""
-    if int(bottom) == 0:
-        return None
-    value = abs(float(units or 0)) + int(top) / int(bottom)
-    shown = f"{units} {top}/{bottom}" if units else f"{top}/{bottom}"
-    return _Quantity(-value if shown.startswith("-") else value, shown, math.log10(int(bottom)))
+def _in_hands(value: float) -> str:
+    whole, inches = divmod(round(abs(value) * 4), 4)
+    return f"{whole}.{inches}" if inches else str(whole)
 
 
-def _decimal(sign: str, whole: str, decimals: str | None, exponent: str | None) -> _Quantity:
-    """ "1300", "2.5" or "6.02e23"."""
-    plain = f"{whole or '0'}{'.' + decimals if decimals else ''}"
-    value = float(f"{plain}e{exponent or 0}") * (-1 if sign == "-" else 1)
-    claimed = len(decimals) if decimals else len(whole.rstrip("0") or whole) - len(whole)
-    shown = grouped(f"{sign}{plain}") + (f"×10^{int(exponent)}" if exponent else "")
-    return _Quantity(value, shown, claimed - int(exponent or 0))
+def _in_two_units(value: float, composite: tuple[str, str, int]) -> list[tuple[str, Unit, bool]]:
+    """
+    >>> [number for number, _, _ in _in_two_units(6.17, ("ft", "in", 12))]
+    ['6', '2']
+    """
+    large, small, ratio = (find_unit(composite[0]), find_unit(composite[1]), composite[2])
+    whole, part = divmod(round(abs(value) * ratio), ratio)
+    pairs = [(f"{'-' if value < 0 else ''}{whole}", large), (str(part), small)]
+    return [(grouped(number), unit, number == "1") for number, unit in pairs if unit]
 
 
-def _joined(numbers: list[str], measure: _Measure) -> str:
-    pieces = [numbers[0]]
-    for joiner, number in zip(measure.joiners, numbers[1:], strict=True):
-        pieces += [joiner, number]
-    return "".join(pieces)
+def _left(side: _Side, measure: Measure, arguments: Arguments) -> str:
+    """The side that stands first: with the name of its unit, unless the page asks for its symbol."""
+    abbreviation = arguments.get("abbr")
+    adjective = arguments.get("adj") in ("on", "mid") or arguments.get("sing") == "on"
+    symbol = abbreviation in ("on", "in") or (abbreviation != "off" and side.unit.dimension.startswith("temperature"))
+    extra = measure.rest[-1] if measure.rest and arguments.get("adj") in ("mid", "pre") else ""
+    if is_rounding(extra) or _is_target(extra):
+        extra = ""
+    if abbreviation == "values":
+        return _joined(side.numbers, [joiner.symbols for joiner in side.joiners])
+    before = f"{extra} " if arguments.get("adj") == "pre" and extra else ""
+    shown = _with_symbol(side, before) if symbol else _with_name(side, arguments, adjective, before)
+    return shown + (extra if extra.startswith("-") else f" {extra}" if extra and not before else "")
 
 
-def _input(measure: _Measure, unit: Unit, arguments: Arguments) -> str:
-    shown = _joined([quantity.shown for quantity in measure.quantities], measure)
-    if not measure.unit or arguments.get("abbr") == "values":
-        return shown
-    symbol = arguments.get("abbr") in ("on", "in") or unit.dimension == "temperature"
-    if arguments.get("adj") == "on" and not symbol:
-        return f"{shown}-{_spelled(unit.singular, arguments)}"
-    if symbol:
-        return f"{shown}{'' if unit.symbol.startswith('/') else ' '}{unit.symbol}"
-    one = len(measure.quantities) == 1 and abs(measure.quantities[0].value) <= 1 and measure.quantities[0].value != 0
-    return f"{shown} {_spelled(unit.singular if one else unit.plural, arguments)}"
+def _right(side: _Side, arguments: Arguments) -> str:
+    """A side that stands after the first one: with the symbol of its unit, unless the page asks for its name."""
+    if arguments.get("abbr") == "values":
+        return _joined(side.numbers, [joiner.symbols for joiner in side.joiners])
+    if arguments.get("abbr") in ("off", "none", "in"):
+        return _with_name(side, arguments, arguments.get("adj") == "on", "")
+    return _with_symbol(side, "")
+
+
+def _with_symbol(side: _Side, before: str) -> str:
+    if side.parts:
+        return " ".join(f"{number} {unit.symbol}" for number, unit, _ in side.parts)
+    symbol = side.unit.symbol
+    after = f"{'' if symbol.startswith('/') or symbol == '°' else ' '}{before}{symbol}"
+    if any(joiner.repeats for joiner in side.joiners):
+        return _joined([number + after for number in side.numbers], [joiner.symbols for joiner in side.joiners])
+    return _joined(side.numbers, [joiner.symbols for joiner in side.joiners]) + after
+
+
+def _with_name(side: _Side, arguments: Arguments, adjective: bool, before: str) -> str:
+    if side.parts:
+        names = [
+            (number, unit.singular if one or adjective else unit.plural, " -"[adjective])
+            for number, unit, one in side.parts
+        ]
+        return " -"[adjective].join(f"{number}{gap}{_spelled(name, arguments)}" for number, name, gap in names)
+    numbers = _joined(side.numbers, [joiner.adjective if adjective else joiner.words for joiner in side.joiners])
+    if adjective:
+        return f"{numbers}-{before}{_spelled(side.unit.singular, arguments).replace(' ', '-')}"
+    return f"{numbers} {before}{_name(side, arguments)}"
+
+
+def _name(side: _Side, arguments: Arguments) -> str:
+    return _spelled(side.unit.singular if side.one else side.unit.plural, arguments)
 
 
 def _spelled(name: str, arguments: Arguments) -> str:
     if arguments.get("sp") == "us":
-        return re.sub(r"(met|lit)re\b", r"\1er", re.sub(r"(met|lit)res\b", r"\1ers", name))
+        return re.sub(r"(met|lit)re(s?)\b", r"\1er\2", name)
     return name
 
 
-def _output_codes(measure: _Measure, unit: Unit) -> list[str]:
-    """What to convert to: the units that the page names, else the usual counterpart."""
-    named = [measure.rest[0]] if measure.rest and find_unit(measure.rest[0]) else []
-    if not named and measure.rest:
-        named = [code for code in measure.rest[0].split() if find_unit(code) or code in _COMPOSITE]
-    return named or [unit.default]
-
-
-def _output(measure: _Measure, unit: Unit, code: str, arguments: Arguments) -> str:
-    """One conversion with its unit; "" where the dimensions differ."""
-    composite = _COMPOSITE.get(code)
-    target = find_unit(composite[0] if composite else code)
-    if target is None or target.dimension != unit.dimension or target == unit:
-        return ""
-    if composite:
-        return _joined(
-            [_in_two_units(_result(quantity, unit, target), composite) for quantity in measure.quantities], measure
-        )
-    rounding = _rounding(measure.rest)
-    numbers = [_rounded(quantity, unit, target, rounding, arguments.get("sigfig")) for quantity in measure.quantities]
-    shown = _joined(numbers, measure)
-    if arguments.get("abbr") in ("off", "none"):
-        return f"{shown} {_spelled(target.plural, arguments)}"
-    return f"{shown}{'' if target.symbol.startswith('/') else ' '}{target.symbol}"
-
-
-def _rounding(rest: list[str]) -> int | None:
-    return next((int(part) for part in rest if re.fullmatch(r"-?\d", part)), None)
-
-
-def _in_two_units(value: float, composite: tuple[str, str, int]) -> str:
-    """
-    >>> _in_two_units(6.17, ("ft", "in", 12))
-    '6 ft 2 in'
-    """
-    large, small, ratio = composite
-    whole, part = divmod(round(value * ratio), ratio)
-    return f"{grouped(str(whole))} {large} {part} {small}"
-
-
-def _result(quantity: _Quantity, unit: Unit, target: Unit) -> float:
-    return (quantity.value * unit.scale + unit.offset - target.offset) / target.scale
-
-
-def _rounded(quantity: _Quantity, unit: Unit, target: Unit, rounding: int | None, figures: str) -> str:
-    result = _result(quantity, unit, target)
-    if rounding is None:
-        rounding = _decimals(quantity, unit, result)
-        if figures.isascii() and figures.isdigit() and result:
-            rounding = int(figures) - 1 - math.floor(math.log10(abs(result)))
-    rounding = max(-_MAX_DIGITS, min(rounding, _MAX_DIGITS))
-    # Half away from zero, as the template does; Python's round() takes the even neighbour.
-    scaled = math.floor(abs(result) * 10.0**rounding + 0.5 + 1e-9) / 10.0**rounding
-    return ("−" if result < 0 and scaled else "") + grouped(f"{scaled:.{max(rounding, 0)}f}")
-
-
-def _decimals(quantity: _Quantity, unit: Unit, result: float) -> int:
-    """Places after the point: as many as the input claims, scaled by the conversion, at least two figures."""
-    if unit.dimension == "temperature":
-        kelvin = abs(quantity.value * unit.scale + unit.offset)
-        least = 2 - math.floor(math.log10(kelvin) + 1e-9) if kelvin > 1e-8 else 2
-        return max(math.floor(quantity.decimals), least)
-    if quantity.value == 0 or result == 0:
-        return 0
-    claimed = quantity.decimals + math.log10(abs(quantity.value / result)) + math.log10(2)
-    return max(math.floor(claimed), 1 - math.floor(math.log10(abs(result)) + 1e-9))
+def _joined(numbers: list[str], joiners: list[str]) -> str:
+    pieces = [numbers[0]]
+    for joiner, number in zip(joiners, numbers[1:], strict=True):
+        pieces += [joiner, number]
+    return "".join(pieces)

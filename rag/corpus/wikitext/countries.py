@@ -70,7 +70,8 @@ def _codes() -> dict[str, str]:
 
 COUNTRIES = {**_codes(), "ant": "Antigua and Barbuda", **_SHORT}
 # Codes that are templates for a country by themselves, as {{FRA}}; "rm" or "rs" would be money.
-COUNTRY_TEMPLATES = frozenset(code for code in COUNTRIES if len(code) == 3) | {"uk", "ussr", "us"}
+# In upper case, as pages write them: {{aut}}, {{per}} and {{win}} are other templates.
+COUNTRY_TEMPLATES = frozenset(code.upper() for code in COUNTRIES if len(code) == 3) | {"UK", "USSR", "US"}
 
 
 def country(arguments: Arguments) -> str:
@@ -87,8 +88,8 @@ def country_name(code: str) -> str:
 
 
 def country_by_template(code: str, other: Callable[[Arguments], str] | None) -> Callable[[Arguments], str]:
-    """{{EUR}} is the country or whatever the code stands for; {{eur|5}} is ``other``, a template of the same name."""
-    name = COUNTRIES[code]
+    """{{EUR}} is the country or whatever the code stands for; {{EUR|5}} is ``other``, a template of the same name."""
+    name = country_name(code)
     return lambda arguments: other(arguments) if other and arguments.positional else arguments.get("name") or name
 
 

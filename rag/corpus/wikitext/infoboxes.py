@@ -21,6 +21,7 @@ _LOOKS = re.compile(
 _CSS = re.compile(r"[a-z-]{3,30}\s*:\s*[#\w(), .%-]+(?:;|$)", re.IGNORECASE)
 _CAPTION = re.compile(r"(?:^|[ _])(?:caption|legend)\d*$", re.IGNORECASE)
 _INNER_BOX = re.compile(r"(?:module|embedded|misc|section|nested|extra)\d*$", re.IGNORECASE)
+_UNIT = re.compile(r"(?:^|[_ ])(?:[kcmd]?m|mi|ft|in|yd)[23]$", re.IGNORECASE)
 _FILE = re.compile(r"[^\n|]+\.(?:jpe?g|png|svg|gif|tiff?|ogg|ogv|oga|webm|webp|pdf|djvu|stl|mid)$", re.IGNORECASE)
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z][a-z])")
 _NO_TEXT = re.compile(
@@ -66,10 +67,10 @@ def _is_text(name: str, value: str, captions: bool) -> bool:
 
 def _words(name: str) -> str:
     """
-    >>> _words("birth_place"), _words("leader_name1")
-    ('birth place', 'leader name 1')
+    >>> _words("birth_place"), _words("leader_name1"), _words("area_km2")
+    ('birth place', 'leader name 1', 'area km2')
     """
-    stem, number = _stem(name)
+    stem, number = ("", name) if _UNIT.search(name) else _stem(name)
     return " ".join(_CAMEL.sub(" ", f"{stem} {number}").replace("_", " ").split())
 
 

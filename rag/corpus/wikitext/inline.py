@@ -5,10 +5,11 @@ Every pattern here is linear: what it repeats cannot contain the character that 
 
 import re
 import unicodedata
-from html.entities import html5
 
-from rag.corpus.wikitext.marks import DROPPED, protect, restore, without_controls
+from rag.corpus.wikitext.entities import decode
+from rag.corpus.wikitext.marks import DROPPED, protect, restore
 from rag.corpus.wikitext.mend import mend
+from rag.corpus.wikitext.powers import show_powers
 
 _INLINE_TAGS = frozenset(
     {
@@ -59,14 +60,22 @@ _BLOCK_TAGS = frozenset(
     }
 )
 _TAG = re.compile(r"</?([A-Za-z][A-Za-z0-9]*)(?:[\s/][^<>]*)?>")
-_POWER = re.compile(r"<sup>([-−+]?\d+)</sup>")
-_RAISED = str.maketrans("0123456789-−+", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁻⁺")
-_EXTERNAL_LINK = re.compile(r"\[(?:(?:[A-Za-z]{3,9}:)?//|mailto:|news:)[^\s\[\]<>]*(?:[ \t]+([^\[\]\n]*))?\]")
+# The reference whose tag is never closed by ">", with the attributes that nobody would take for prose.
+_UNFINISHED = re.compile(
+    r"</?ref\b(?:\s++(?:name|group)\s*+=\s*+(?:\"[^\"<>\n]*+\"|[^\s<>\"/|]++))*+(?:\s*+/)?", re.IGNORECASE
+)
+_BRACKETED = r"\[[^\[\]\n]*+\]"
+_EXTERNAL_LINK = re.compile(
+    r"\[(?:(?:[A-Za-z]{3,9}:)?//|mailto:|news:)[^\s\[\]<>]*+"
+    rf"(?:[ \t]++((?:[^\[\]\n]++|{_BRACKETED})*+))?+\]"
+)
+_CLOSERS = re.compile(rf"(\[(?:[^\[\]\n]++|{_BRACKETED})*+\])|\]\]")  # brackets in pairs, or a link's that ends nothing
 _APOSTROPHE = protect("'")
 _QUOTES = re.compile(r"'{2,}")
 _MAGIC_WORD = re.compile(r"__[A-Z]{3,30}__")
-_ENTITY = re.compile(r"&(#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
 _BLOCK_MARKS = f"|-*#:;{DROPPED}"  # a line that begins with another character belongs to a paragraph
+# "|x| denotes": bars close around something, and no second cell follows as in a row of a table.
+_ABSOLUTE = re.compile(r"\|(?!nowrap)[^\s|=}+-](?:[^|=]{0,30}[^\s|=])?\|(?!\|)[^|]*+(?:\|[^|]++)*+$")
 _LEFTOVER = re.compile(r"\[\[+|\{\{+|'''+")
 
 
@@ -74,7 +83,9 @@ def finish(text: str) -> str:
     """Plain text of a page whose templates, links and tables are already rendered."""
     text = _strip_tags(text)
     text = _EXTERNAL_LINK.sub(lambda link: link.group(1) or DROPPED, text)
-    if "__" in text:
+    if "]" in text and "]]" in text:  # the search for one character is much quicker, and often enough
+        text = _CLOSERS.sub(lambda found: found.group(1) or "", text)
+    if "_" in text and "__" in text:
         text = _MAGIC_WORD.sub("", text)
     lines = text.split("\n")
     if "''" in text:
@@ -85,10 +96,10 @@ def finish(text: str) -> str:
 def _finish_block(block: str) -> str:
     text = _decode(block).strip()
     # Neither the marks nor any character that parts words are printable, apart from the space.
-    plain = text.isprintable() and "  " not in text
+    plain = DROPPED not in text and text.isprintable() and "  " not in text
     if not plain:
         text = mend(text)
-    if "[" in text or "{" in text or "'''" in text:
+    if "[" in text or "{" in text or ("'" in text and "'''" in text):
         text = _LEFTOVER.sub(lambda leftover: leftover.group()[0], text)
     return text if plain or text.isprintable() else restore(text)
 
@@ -96,14 +107,11 @@ def _finish_block(block: str) -> str:
 def _strip_tags(text: str) -> str:
     if "<" not in text:
         return text
-    # A power joined to its base would be another number: 10<sup>6</sup> is not 106.
-    text = _POWER.sub(_power, text)
-    return _TAG.sub(_tag, text)
-
-
-def _power(power: re.Match[str]) -> str:
-    after_digit = power.string[power.start() - 1 : power.start()].isdigit()
-    return power.group(1).translate(_RAISED) if after_digit else power.group(1)
+    first, last = text.find("<"), text.rfind("<")
+    if text.find("<su", first, last + 3) >= 0 or text.find("<SU", first, last + 3) >= 0:
+        text = show_powers(text)
+    text = _TAG.sub(_tag, text)
+    return _UNFINISHED.sub(DROPPED, text) if "<" in text else text
 
 
 def _tag(tag: re.Match[str]) -> str:
@@ -163,8 +171,11 @@ def _blocks(lines: list[str]) -> list[str]:
             paragraph.append(stripped)
         elif not stripped:
             end_paragraph()
-        elif stripped[0] in "|" or stripped.startswith("----"):
-            end_paragraph()  # a row of a table that no "{|" opened, or a rule
+        elif stripped.startswith("----"):  # a rule, and perhaps text after it
+            end_paragraph()
+            paragraph.extend(filter(None, [stripped.lstrip("-").lstrip()]))
+        elif stripped[0] == "|" and not _ABSOLUTE.match(stripped):
+            end_paragraph()  # a row of a table that no "{|" opened
         elif line[0] in "*#:;":
             end_paragraph()
             blocks.append(_list_item(line))
@@ -183,16 +194,5 @@ def _list_item(line: str) -> str:
 
 
 def _decode(text: str) -> str:
-    if "&" in text:
-        text = _ENTITY.sub(_character, text)
-        # Pages hold "&amp;nbsp;" where their author meant a space, and nobody means to show its name.
-        text = text.replace("&nbsp;", " ")
-    return text
-
-
-def _character(entity: re.Match[str]) -> str:
-    name = entity.group(1)
-    if name[0] != "#":
-        return without_controls(html5.get(f"{name};", entity.group()))
-    code = int(name[2:], 16) if name[1] in "xX" else int(name[1:])
-    return without_controls(chr(code)) if 0 < code < 0x110000 else ""
+    # Pages hold "&amp;nbsp;" where their author meant a space, and nobody means to show its name.
+    return decode(text).replace("&nbsp;", " ") if "&" in text else text

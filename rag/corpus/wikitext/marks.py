@@ -8,18 +8,24 @@ import re
 DROPPED = "\x02"  # something was left out here; punctuation around it may need mending
 PROTECTED_PIPE = "\x01"  # a visible "|" that must not split the arguments of the template around it
 PROTECTED_EQUALS = "\x03"  # likewise "="
+FRACTION = "\x80"  # before a fraction, which must not run into a whole number before it: "1 1/4"
+JOINED = "\x82"  # nothing was left out here, although nothing is shown: a soft hyphen, a place to break a line
 
 # Characters that mean something in wikitext, and what stands for them where they are meant literally. The stand-ins
 # avoid the separators that str.split takes for whitespace (0x09-0x0d, 0x1c-0x1f).
 _LITERALS = dict(zip("[]{}'<>*#:;_-!", map(chr, [*range(0x04, 0x09), *range(0x0E, 0x17)]), strict=True))
+_LITERALS["&"] = "\x81"
 _PROTECT = str.maketrans({**_LITERALS, "|": PROTECTED_PIPE, "=": PROTECTED_EQUALS})
 _RESTORED = {
     **{mark: literal for literal, mark in _LITERALS.items()},
     PROTECTED_PIPE: "|",
     PROTECTED_EQUALS: "=",
     DROPPED: "",
+    FRACTION: "",
+    JOINED: "",
 }
 _MARK = re.compile(f"[{''.join(_RESTORED)}]")
+_MIXED_NUMBER = re.compile(rf"(?<=\d){FRACTION}")
 # C0 and C1 controls, marks of text direction, the byte order mark, the soft hyphen, the zero-width space and lone
 # surrogates: a reader sees none of them. The zero-width joiners stay: they change how Persian and Indic words look.
 _INVISIBLE = re.compile(
@@ -46,4 +52,6 @@ def protect_separators(text: str) -> str:
 
 def restore(text: str) -> str:
     """``text`` with the literal characters back in place and the other marks gone."""
+    if FRACTION in text:
+        text = _MIXED_NUMBER.sub(" ", text)
     return _MARK.sub(lambda mark: _RESTORED[mark.group()], text)

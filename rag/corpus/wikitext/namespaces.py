@@ -8,6 +8,7 @@ from collections.abc import Mapping
 
 from rag.config import PassageConfig
 from rag.corpus.wikitext import RenderOptions
+from rag.corpus.wikitext.interlanguage import language_of
 
 _FILE, _CATEGORY = 6, 14
 
@@ -81,8 +82,10 @@ zh: file, 文件, 档案, 檔案, 图像, 圖像; category, 分类, 分類
 """
 
 
-def render_options(config: PassageConfig, namespaces: Mapping[int, str]) -> RenderOptions:
+def render_options(config: PassageConfig, namespaces: Mapping[int, str], dbname: str = "") -> RenderOptions:
     """How pages of a wiki with these namespaces (number -> local name) are rendered.
+
+    ``dbname`` is the name of its database, which tells its language; where it does not, the namespaces tell it.
 
     >>> options = render_options(PassageConfig(), {6: "Datei", 14: "Kategorie"})
     >>> sorted(options.file_namespaces), sorted(options.hidden_namespaces)
@@ -90,11 +93,14 @@ def render_options(config: PassageConfig, namespaces: Mapping[int, str]) -> Rend
     """
     local_file, local_category = _name(namespaces, _FILE), _name(namespaces, _CATEGORY)
     files, categories = {"file", "image", local_file}, {"category", local_category}
-    for its_files, its_categories in _LANGUAGES:
+    language = language_of(dbname)
+    is_english = local_file in ("", "file") and local_category in ("", "category")
+    for code, its_files, its_categories in _LANGUAGES:
         # Both names must be the language's: "kategorie" alone is German, Czech and Afrikaans.
         if local_file in its_files and local_category in its_categories:
             files |= its_files
             categories |= its_categories
+            language = language or ("" if is_english else code)
     return RenderOptions(
         headings=config.headings,
         tables=config.tables,
@@ -102,6 +108,7 @@ def render_options(config: PassageConfig, namespaces: Mapping[int, str]) -> Rend
         captions=config.captions,
         file_namespaces=frozenset(files - {""}),
         hidden_namespaces=frozenset(categories - {""}),
+        language=language or "en",
     )
 
 
@@ -113,9 +120,10 @@ def _names(listed: str) -> frozenset[str]:
     return frozenset(name.strip() for name in listed.split(","))
 
 
-def _languages() -> tuple[tuple[frozenset[str], frozenset[str]], ...]:
-    lines = (line.partition(":")[2].partition(";") for line in _LOCAL_NAMES.split("\n") if line)
-    return tuple((_names(files), _names(categories)) for files, _, categories in lines)
+def _languages() -> tuple[tuple[str, frozenset[str], frozenset[str]], ...]:
+    lines = (line.partition(":") for line in _LOCAL_NAMES.split("\n") if line)
+    parts = ((code, *names.partition(";")) for code, _, names in lines)
+    return tuple((code, _names(files), _names(categories)) for code, files, _, categories in parts)
 
 
 _LANGUAGES = _languages()

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 
 from rag.corpus.wikitext.arguments import Arguments
-from rag.corpus.wikitext.marks import DROPPED
+from rag.corpus.wikitext.marks import DROPPED, FRACTION
 
 _NUMBER = re.compile(r"([-−+]?)(\d+)(\.\d+)?$")
 _CURRENCIES = {
@@ -59,14 +59,23 @@ def formatnum(arguments: Arguments) -> str:
 
 
 def fraction(arguments: Arguments) -> str:
+    """{{frac|1|2}}, "1/2", and {{frac|3|1|2}}, "3 1/2"."""
     match arguments.given():
         case [whole, top, bottom, *_]:
             return f"{whole} {top}/{bottom}"
         case [top, bottom]:
-            return f"{top}/{bottom}"
+            return f"{FRACTION}{top}/{bottom}"
         case [bottom]:
-            return f"1/{bottom}"
+            return f"{FRACTION}1/{bottom}"
     return "/"
+
+
+def fraction_sign(sign: str) -> Callable[[Arguments], str]:
+    """{{½}}, and {{½|3}} for the same after a whole number."""
+    return lambda arguments: arguments[0] + sign
+
+
+FRACTION_SIGNS = {sign: fraction_sign(sign) for sign in "½⅓⅔¼¾⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞"}
 
 
 def value(arguments: Arguments) -> str:

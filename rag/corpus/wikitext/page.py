@@ -1,40 +1,56 @@
 """Wikitext to the plain text that a reader of the rendered page sees.
 
-Five passes, each linear in the length of the page:
+Six passes, each linear in the length of the page:
 
 1. ``tags``: comments and extension tags, whose content is not wikitext (refs, math, nowiki, ...);
 2. ``fast``: links with nothing special in them become their labels;
 3. ``pairs`` matches ``{{ }}``, ``[[ ]]`` and tables once; here templates and links are rendered, by
    ``templates``, and what the options ask for, by ``tables``, ``infoboxes`` and
    ``captions``;
-4. ``inline``: HTML tags, external links, bold and italic, lists, entities, paragraphs;
-5. ``mend``: what a dropped construct left behind (empty parentheses, doubled spaces) is mended.
+4. ``pronunciation``: what goes from brackets goes, now that their whole content is known;
+5. ``inline``: HTML tags, external links, bold and italic, lists, entities, paragraphs;
+6. ``mend``: what a dropped construct left behind (empty parentheses, doubled spaces) is mended.
 
 Malformed markup loses its own marks and nothing else: an unmatched opener is removed and its content stays, and no
 construct reaches across a section heading.
 Language: https://www.mediawiki.org/wiki/Help:Formatting and https://www.mediawiki.org/wiki/Preprocessor_ABNF
 """
 
-import re
 from bisect import bisect_left
 from collections import Counter
 from typing import NamedTuple, assert_never
 
 from rag.corpus.wikitext.arguments import parse_arguments
-from rag.corpus.wikitext.captions import image_caption, marked_caption, options_end, place_captions
+from rag.corpus.wikitext.captions import (
+    PICTURES,
+    image_caption,
+    marked_caption,
+    options_end,
+    picture_captions,
+    place_captions,
+)
 from rag.corpus.wikitext.fast import show_plain_links
 from rag.corpus.wikitext.infoboxes import infobox_text, is_infobox
 from rag.corpus.wikitext.inline import finish
+from rag.corpus.wikitext.interlanguage import language_links
 from rag.corpus.wikitext.marks import DROPPED, protect_separators, without_controls
 from rag.corpus.wikitext.numbers import AMOUNTS, LOST_AMOUNT, without_lost_amounts
 from rag.corpus.wikitext.pairs import Construct, match_constructs
+from rag.corpus.wikitext.pronunciation import settle_brackets
 from rag.corpus.wikitext.tables import one_line, paragraphs, table_text
 from rag.corpus.wikitext.tags import strip_extensions
-from rag.corpus.wikitext.templates import OF_THE_DAY, find_handler, name_to_count, show_template, template_name
+from rag.corpus.wikitext.templates import (
+    OF_THE_DAY,
+    ROWS,
+    WITH_PROSE,
+    find_handler,
+    name_to_count,
+    show_template,
+    template_name,
+)
 from rag.corpus.wikitext.variants import one_variant
 
 _MAX_DEPTH = 40  # MediaWiki's own limit for templates inside templates; deeper constructs are dropped
-_INTERLANGUAGE = re.compile(r"(?:[a-z]{2,3}|simple|[a-z]{2,4}-[a-z-]{2,10})$")
 _NO_TARGET = frozenset("\n{}<>")  # none of these can be in the name of a page
 
 
@@ -50,6 +66,7 @@ class RenderOptions(NamedTuple):
     captions: bool = False  # of images, each as a paragraph
     file_namespaces: frozenset[str] = frozenset({"file", "image"})
     hidden_namespaces: frozenset[str] = frozenset({"category"})  # a link into one of these shows nothing
+    language: str = "en"  # a name of a template may mean something else in another language
 
 
 _DEFAULTS = RenderOptions()
@@ -87,7 +104,7 @@ def render(wikitext: str, options: RenderOptions = _DEFAULTS) -> Rendered:
     if renderer.links_matter:
         renderer = _Renderer(text, options)
         shown = renderer.page()
-    shown = one_variant(shown)
+    shown = settle_brackets(one_variant(shown))
     if LOST_AMOUNT in shown:
         shown = without_lost_amounts(shown)
     return Rendered(finish(place_captions(shown) if options.captions else shown), renderer.unrendered)
@@ -101,6 +118,7 @@ class _Renderer:
         self.links_matter = False  # the brackets of plain links would have changed what was rendered
         self._text = text
         self._options = options
+        self._language_links = language_links(text)
         self._constructs = [
             self._unmatched(construct) if construct.kind == "nothing" else construct
             for construct in match_constructs(text)
@@ -111,7 +129,7 @@ class _Renderer:
         """A mark without a partner; with the options of an image, which nobody would take for prose."""
         if self._text.startswith("[[", mark.start) and self._namespace(mark) in self._options.file_namespaces:
             self.links_matter = True  # none is an option
-            return mark._replace(end=options_end(self._text, mark.end))
+            return mark._replace(end=options_end(self._text, mark.end, self._options.language))
         return mark
 
     def page(self) -> str:
@@ -177,7 +195,9 @@ class _Renderer:
         if self._options.infoboxes and is_infobox(name):
             arguments = parse_arguments(self.between(construct.body, construct.close, depth + 1))
             return protect_separators(infobox_text(arguments, self._options.captions))
-        handler = find_handler(name)
+        if name in ROWS or name in PICTURES:
+            return self._rows_or_pictures(name, construct, depth)
+        handler = find_handler(name, self._options.language)
         if handler is None:
             self.unrendered[name_to_count(name)] += 1
             return LOST_AMOUNT if name in AMOUNTS else DROPPED
@@ -188,10 +208,20 @@ class _Renderer:
             self.unrendered[name] += 1
         return protect_separators(shown) or DROPPED
 
+    def _rows_or_pictures(self, name: str, construct: Construct, depth: int) -> str:
+        """What is no running text, but a table or the captions of pictures, if the options ask for it."""
+        if not (self._options.tables if name in ROWS else self._options.captions):
+            if name in WITH_PROSE:
+                self.unrendered[name] += 1
+            return DROPPED
+        arguments = parse_arguments(self.between(construct.body, construct.close, depth + 1))
+        shown = ROWS[name](arguments) if name in ROWS else picture_captions(arguments, PICTURES[name])
+        return protect_separators(shown) or DROPPED
+
     def _link(self, construct: Construct, depth: int) -> str:
         namespace = self._namespace(construct)
         if namespace in self._options.file_namespaces and self._options.captions:
-            caption = image_caption(self.between(construct.body, construct.close, depth + 1))
+            caption = image_caption(self.between(construct.body, construct.close, depth + 1), self._options.language)
             return protect_separators(marked_caption(caption)) if caption else DROPPED
         if self._is_hidden(construct, namespace):
             return DROPPED
@@ -214,6 +244,4 @@ class _Renderer:
     def _is_hidden(self, construct: Construct, namespace: str) -> bool:
         if namespace in self._options.file_namespaces or namespace in self._options.hidden_namespaces:
             return True
-        text = self._text
-        alone = text[construct.start - 1] == "\n" and text[construct.end : construct.end + 1] in ("", "\n")
-        return alone and _INTERLANGUAGE.match(namespace) is not None
+        return construct.start in self._language_links

@@ -146,8 +146,7 @@ class _Matcher:
     def _close_link(self, start: int, end: int) -> int:
         opening = self._open[-1] if self._open else None
         if opening is None or opening.kind != _LINK:
-            self._show_nothing(start, end)
-            return end
+            return end  # it may end the label of an external link, as in "[http://x y [z]]"; else ``inline`` removes it
         if self._text.startswith("]", end) and self._in_external_link(opening.start + 2, start):
             return start + 1  # "[[File:x|[http://y z]]]": the first of the three brackets ends the inner link
         self.found.append(Construct(opening.start, opening.start + 2, start, end, "link"))

@@ -5,6 +5,7 @@ MediaWiki takes these out before it looks at braces, so that a "}}" inside a ref
 
 import re
 
+from rag.corpus.wikitext.entities import decode
 from rag.corpus.wikitext.marks import DROPPED, protect
 
 _COMMENT = "!--"
@@ -21,6 +22,9 @@ _OPEN = re.compile(
 )
 _CLOSE = {name: re.compile(rf"</{name}\s*>", re.IGNORECASE) for name in (*_INVISIBLE, *_LITERAL)}
 _CLOSE[_COMMENT] = re.compile("-->")
+# A table inside the argument of a template has its bars written as {{!}}.
+_TABLE_START = re.compile(r"([ \t:*#]*+)(?:\{\{\{!\}\}|\{\{\(!\}\})")
+_TABLE_END = re.compile(r"([ \t]*+)(?:\{\{!\}\}\}|\{\{!\)\}\})")
 _OPEN_REF = re.compile(r"<ref(?:\s[^<>/]*)?>", re.IGNORECASE)
 
 
@@ -43,7 +47,30 @@ def strip_extensions(text: str) -> str:
             shown, position = _content(text, name, tag, end)
             pieces.append(shown)
     pieces.append(text[position:])
-    return "".join(pieces)
+    stripped = "".join(pieces)
+    return _with_plain_tables(stripped) if "{{!}}" in stripped else stripped
+
+
+def _with_plain_tables(text: str) -> str:
+    """Tables that are written with {{!}} in the place of their bars, with the bars.
+
+    >>> _with_plain_tables("{{a|\\n{{{!}} border=0\\n{{!}} b\\n{{!}}}\\n}} {{!}}")
+    '{{a|\\n{| border=0\\n| b\\n|}\\n}} {{!}}'
+    """
+    lines = text.split("\n")
+    open_tables = 0
+    for number, line in enumerate(lines):
+        if start := _TABLE_START.match(line):
+            open_tables += 1
+            line = f"{start.group(1)}{{|{line[start.end() :]}"
+        elif line.startswith("="):
+            open_tables = 0  # a heading, which no table reaches across
+        if open_tables:
+            if end := _TABLE_END.match(line):
+                open_tables -= 1
+                line = f"{end.group(1)}|}}{line[end.end() :]}"
+            lines[number] = line.replace("{{!}}", "|")
+    return "\n".join(lines)
 
 
 def _content(text: str, name: str, tag: re.Match[str], end: re.Match[str]) -> tuple[str, int]:
@@ -53,7 +80,7 @@ def _content(text: str, name: str, tag: re.Match[str], end: re.Match[str]) -> tu
         alone = text[tag.start() - 1 : tag.start()] in ("", "\n") and text[end.end() : end.end() + 1] == "\n"
         return "", end.end() + alone
     if name in _LITERAL or (name in ("source", "syntaxhighlight") and "inline" in tag["attributes"]):
-        shown = protect(text[tag.end() : end.start()])
+        shown = protect(decode(text[tag.end() : end.start()]))
         return f"\n\n{shown}\n\n" if name == "pre" else shown, end.end()
     if name == "ref" and _OPEN_REF.search(text, tag.end(), end.start()):
         return DROPPED, tag.end()

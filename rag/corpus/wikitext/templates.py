@@ -1,8 +1,9 @@
 """What templates show in running prose: a table of names and handlers.
 
 To add a template, put its lower-case name into a table: in ``names``, FIRST_ARGUMENT for one that shows its
-first argument, CONSTANTS for a fixed text, INVISIBLE for one that a reader of the prose does not miss; below,
-``_NAMES`` for a function of the arguments. A name in none of them is dropped and counted.
+first argument, CONSTANTS for a fixed text, INVISIBLE for one that a reader of the prose does not miss; in ``patterns``
+for arguments between fixed words; in ``foreign`` for one that another language has; below, ``_NAMES`` for a function of
+the arguments. A name in none of them is dropped and counted.
 """
 
 import re
@@ -10,10 +11,19 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import NamedTuple
 
-from rag.corpus.wikitext import countries, dates, numbers, prose
+from rag.corpus.wikitext import countries, dates, numbers, phrases, pronunciation, prose
 from rag.corpus.wikitext.arguments import Arguments, parse_arguments
 from rag.corpus.wikitext.convert import convert, convert_between, convert_short, height
-from rag.corpus.wikitext.names import CONSTANTS, FIRST_ARGUMENT, INVISIBLE, INVISIBLE_PREFIXES, INVISIBLE_SUFFIXES
+from rag.corpus.wikitext.foreign import foreign_handler
+from rag.corpus.wikitext.names import (
+    CONSTANTS,
+    FIRST_ARGUMENT,
+    INVISIBLE,
+    INVISIBLE_PREFIXES,
+    INVISIBLE_PREFIXES_EVERYWHERE,
+    INVISIBLE_SUFFIXES,
+)
+from rag.corpus.wikitext.patterns import PATTERNS
 from rag.corpus.wikitext.units import find_unit
 
 # These show nothing here where they would count up to the day of reading.
@@ -30,7 +40,7 @@ class Handler(NamedTuple):
 
 
 def template_name(text: str, start: int, end: int) -> str:
-    """The lower-case name of the template whose content is ``text[start:end]``.
+    """The lower-case name of the template whose content is ``text[start:end]``; a country's code stays in upper case.
 
     >>> template_name("Birth_date and age |1970|3|4", 0, 28)
     'birth date and age'
@@ -40,7 +50,10 @@ def template_name(text: str, start: int, end: int) -> str:
 
 @lru_cache(maxsize=20_000)
 def _clean_name(written: str) -> str:
-    name = written.strip().partition("\n")[0].partition("{{")[0].replace("_", " ").strip().lower()
+    name = written.strip().partition("\n")[0].partition("{{")[0].replace("_", " ").strip()
+    if name in countries.COUNTRY_TEMPLATES:
+        return name
+    name = name.lower()
     for prefix in ("template:", "subst:", "safesubst:", "msg:"):
         name = name.removeprefix(prefix)
     return name
@@ -55,11 +68,25 @@ def show_template(handler: Handler, content: str) -> str:
 
 
 @lru_cache(maxsize=100_000)
-def find_handler(name: str) -> Handler | None:
-    """The handler of a template by its lower-case name; None for one that is not known here."""
+def find_handler(name: str, language: str = "en") -> Handler | None:
+    """The handler of a template, by its name and the language of its wiki; None for one that is not known here."""
+    if language != "en":
+        return _find_foreign(name.lower(), language)
     if show := _HANDLERS.get(name) or _FUNCTIONS.get(name.partition(":")[0] if ":" in name else ""):
         return Handler(True, show)
     if name in INVISIBLE or name.startswith(INVISIBLE_PREFIXES) or name.endswith(INVISIBLE_SUFFIXES):
+        return Handler(False, _nothing)
+    show = _by_pattern(name)
+    return Handler(True, show) if show else None
+
+
+def _find_foreign(name: str, language: str) -> Handler | None:
+    """A template of another wiki, where an English name counts unless it could be a word of the language."""
+    if show := foreign_handler(name, language):
+        return Handler(True, show)
+    if show := _HANDLERS.get(name) or _FUNCTIONS.get(name.partition(":")[0] if ":" in name else ""):
+        return Handler(True, show)
+    if name in INVISIBLE or name.startswith(INVISIBLE_PREFIXES_EVERYWHERE):
         return Handler(False, _nothing)
     show = _by_pattern(name)
     return Handler(True, show) if show else None
@@ -69,6 +96,8 @@ def _by_pattern(name: str) -> Callable[[Arguments], str] | None:
     """Families of templates, of which no table can name every member."""
     if name.startswith("lang-"):
         return prose.in_language(name[5:])
+    if name.startswith(("ipa-", "ipac-")):
+        return pronunciation.phonetic_gloss if name.startswith("ipa-") else pronunciation.ipa_by_sounds
     if name.startswith("script/") or name.endswith((" span", "-span")):
         return prose.first  # {{citation needed span|text}}: the sentence that the note is about
     if name.startswith("flag"):
@@ -84,7 +113,7 @@ def name_to_count(name: str) -> str:
     >>> name_to_count("#expr: 2 + 2"), name_to_count("odd box")
     ('#expr', 'odd box')
     """
-    return name.partition(":")[0].rstrip() if name.startswith("#") else name
+    return name.partition(":")[0].rstrip() if name.startswith("#") else name.lower()
 
 
 def _nothing(_: Arguments) -> str:
@@ -126,7 +155,9 @@ _NAMES: dict[Callable[[Arguments], str], str] = {
     dates.month_name: "monthname|month name",
     dates.season: "nhly|nhl year|nbay|nba year|nhlseason|nba season|whay|euroyear",
     dates.duration: "duration",
-    dates.period("c."): "circa|c.|ca.",
+    dates.period("c."): "circa|c.|ca.|ca",
+    dates.period("née"): "née|nee",
+    dates.period("né"): "né",
     dates.period("r."): "reign|r.",
     dates.period("fl."): "floruit|fl.",
     dates.period("b."): "b.",
@@ -160,6 +191,18 @@ _NAMES: dict[Callable[[Arguments], str], str] = {
     prose.harvard("{names} {year}{place}"): "harvnb|harvard citation no brackets|harvcolnb",
     prose.harvard("{names} ({year}{place})"): "harvtxt|harvard citation text|harvcoltxt",
     prose.harvard("({names} {year}{place})"): "harv|harvard citation|harvcol|harvp|harvard citations",
+    phrases.harvard_links: "harvs",
+    phrases.cited: "citation",
+    phrases.ruby: "ruby|ruby-ja|ruby-zh",
+    phrases.ratio: "ratio",
+    phrases.significant: "sigfig|significant figures",
+    phrases.two_dates: "start and end dates",
+    pronunciation.ipa: "ipa",
+    pronunciation.phonetic: "ipa-all|ipablink",
+    pronunciation.spoken(): "ipalink",
+    pronunciation.phonemic: "ipaslink|pron|pron-en",
+    pronunciation.spoken(place=1): "audio-ipa",
+    pronunciation.ipa_by_sounds: "ipac|ipac-en",
     prose.ship: "ship|warship",
     prose.ship_class: "sclass|sclass-|sclass2|sclass2-|ship class",
     prose.interlanguage_link: "ill|interlanguage link|interlanguage link multi|illm|link-interwiki|ill-wd2|iwlink|ill2",
@@ -179,64 +222,7 @@ _NAMES: dict[Callable[[Arguments], str], str] = {
     prose.review_score("Rotten Tomatoes", 10): "rotten tomatoes prose|rt prose|rotten-tomatoes prose",
     prose.review_score("Metacritic", 100): "metacritic film prose|metacritic prose|mc film|metacritic album prose",
     prose.apostrophe: "'",
-    prose.around("×10^"): "e|esp|exp10",
-    prose.around("e^"): "exp",
-    prose.around("√"): "sqrt|radical|radic",
-    prose.around("|", "|"): "abs|mabs",
-    prose.around("‖", "‖"): "norm",
-    prose.around("⌊", "⌋"): "floor",
-    prose.around("⌈", "⌉"): "ceil|ceiling",
-    prose.around("{", "}"): "mset",
-    prose.around("|", "⟩"): "ket",
-    prose.around("⟨", "|"): "bra",
-    prose.around("<sup>", "</sup>"): "sup|superscript|^|power",
-    prose.around("No. "): "no.|numero",
-    prose.around("Vol. "): "vol.",
-    prose.around("Op. "): "op.",
-    prose.around("BWV "): "bwv",
-    prose.around("p. "): "p.",
-    prose.around("pp. "): "pp.",
-    prose.around("U.S. Patent "): "us patent|uspatent|us patent link",
-    prose.around("RFC "): "ietf rfc|rfc|ref rfc|cite ietf",
-    prose.around("CVE-"): "cve",
-    prose.around("⟨", "⟩"): "angbr|angle bracket|angbr ipa|angbripa",
-    prose.around("[", "]"): "bracket|interp|interpolation|sqbr",
-    prose.around("(", ")"): "see below|see above",
-    prose.around("‘", "’"): "gloss",
-    prose.around("lit. ‘", "’"): "lit|literal translation|lit.",
-    prose.around("transl. ", ""): "translation",
-    prose.era("AD {}"): "ad",
-    prose.era("{} BC"): "bc",
-    prose.era("{} CE"): "ce",
-    prose.era("{} BCE"): "bce",
-    prose.layout("{0} Army"): "army",
-    prose.layout("{0} Navy"): "navy",
-    prose.layout("{0} Air Force"): "air force",
-    prose.layout("{0} U.S. {1} ({2})"): "ussc|scotus",
-    prose.layout("{0} U.S.C. § {1}"): "usc|unitedstatescode|uscsub|usc-title-chap",
-    prose.layout("{0} CFR {1}"): "cfr|codefedreg",
-    prose.layout("{0} Stat. {1}"): "usstat|usstatute|usstatutes",
-    prose.layout("Pub. L. {0}–{1}"): "uspl|pub. l.|publaw|public law",
-    prose.layout("Article {0} EPC"): "epc article",
-    prose.layout("Rule {0} EPC"): "epc rule",
-    prose.layout("Rule {0} EPC 1973"): "epc 1973 rule",
-    prose.layout("Article {0} EPC 1973"): "epc 1973 article",
-    prose.layout("Rule {0} PCT"): "pct rule",
-    prose.layout("Article {0} PCT"): "pct article",
-    prose.layout("Quran {0}:{1}"): "cite quran|qref",
-    prose.layout("{0}, {1}"): "city-state|city-region|city-country",
-    prose.layout("{0}h {1}m {2}s"): "ra|right ascension",
-    prose.layout("{0}° {1}′ {2}″"): "dec|declination|deg2|dms",
-    prose.layout("{0}–{1}"): "w-l",
-    prose.layout("{0}{1}"): "bartable",
-    prose.first_or("Yes"): "yes|yes2|y&",
-    prose.first_or("No"): "no|no2",
-    prose.first_or("Unknown"): "unknown|dunno",
-    prose.first_or("N/A"): "n/a|na",
-    prose.first_or("Won"): "won",
-    prose.first_or("Nominated"): "nominated|nom",
-    prose.first_or("TBA"): "tba|tbd",
-    prose.first_or("Partial"): "partial|some",
+    **PATTERNS,
 }
 _SHIP_PREFIXES = (
     "USS", "HMS", "HMAS", "HMCS", "HMNZS", "HMIS", "HMT", "SS", "RMS", "MV", "MS", "MY", "PS", "RV", "RFA", "USNS",
@@ -247,6 +233,9 @@ _HANDLERS: dict[str, Callable[[Arguments], str]] = {
     **dict.fromkeys(FIRST_ARGUMENT, prose.first),
     **{name: prose.constant(text) for name, text in CONSTANTS.items()},
     **numbers.MONEY,
+    **numbers.FRACTION_SIGNS,
+    **phrases.SIGNS,
+    **phrases.ELEMENTS,
     **{prefix.lower(): prose.prefixed_ship(prefix) for prefix in _SHIP_PREFIXES},
     "smu": prose.prefixed_ship("SM"),
     "gs": prose.prefixed_ship("German submarine"),
@@ -254,7 +243,17 @@ _HANDLERS: dict[str, Callable[[Arguments], str]] = {
     **{name: show for show, names in _NAMES.items() for name in names.split("|")},
 }
 for _code in countries.COUNTRY_TEMPLATES:
-    _HANDLERS[_code] = countries.country_by_template(_code, _HANDLERS.get(_code))
+    _HANDLERS[_code] = countries.country_by_template(_code, _HANDLERS.get(_code.lower()))
+# Tables of which a reader of the running text misses nothing, or the prose that stands in them.
+ROWS: dict[str, Callable[[Arguments], str]] = {
+    "track listing": phrases.tracks,
+    "tracklist": phrases.tracks,
+    "tracklisting": phrases.tracks,
+    "episode list": phrases.episode,
+    "episode list/sublist": phrases.episode,
+    "japanese episode list": phrases.episode,
+}
+WITH_PROSE = frozenset(name for name, show in ROWS.items() if show is phrases.episode)
 _FUNCTIONS: dict[str, Callable[[Arguments], str]] = {
     "formatnum": numbers.formatnum,
     "lc": lambda arguments: arguments[0].lower(),

@@ -20,7 +20,7 @@ def one_variant(text: str) -> str:
     >>> one_variant("-{zh-hans:计算机; zh-hant:電腦}- -{zh-tw|B}- a-{b")
     '计算机 B a-{b'
     """
-    return _MARKUP.sub(_shown, text) if "-{" in text else text
+    return _MARKUP.sub(_shown, text) if "{" in text and "-{" in text else text
 
 
 def _shown(markup: re.Match[str]) -> str:
