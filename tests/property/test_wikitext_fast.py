@@ -132,7 +132,7 @@ def test_balanced_quotes_are_removed_as_runs_are(line: str) -> None:
 
 _GAPS = [
     DROPPED, f"{DROPPED} ", f" {DROPPED}", f"{DROPPED}, ", "; ", ",", ":", " ", "(", ")", "[", "]", "a", "b.", "c!",
-    "”", "“", "%", "}", "x y", "\xa0", "\u2003",
+    "”", "“", "%", "}", "x y", "\xa0", "\u2003", ".", "-", " – ", "...", "?", "は", "_",
 ]  # fmt: skip
 
 
@@ -157,7 +157,9 @@ def test_single_spaces_for_every_character() -> None:
 @pytest.mark.parametrize(
     "piece",
     ["[[a]]", "[[a|b]]", "[[a ", "[[a|b ", "{{\n", "{{a [[b]]", "[[File:a|[http://x [[b]] ", "[[a]]] ", "[[ [[a]] ]]] ",
-     "{{a\nb", "x{{odd}}", "{{odd}}, ", "''a'''b\n", "<ref>a", "[[a]] b", "[[File:a|"],
+     "[//a ", "[//a", " ", "\t", "'[http://a '", "<br>", "[http://a [b] ", "[a [b] ", "[b]]", "10<sup>", "<ref name=a ",
+     "\n{{{!}}", "{{odd}}. ", "{{odd}}.", "2<sup>''<i>", "|a|", "{{a\nb",
+     "x{{odd}}", "{{odd}}, ", "''a'''b\n", "<ref>a", "[[a]] b", "[[File:a|"],
 )  # fmt: skip
 @pytest.mark.parametrize("ending", ["", "]]]" * 50 + "}}"], ids=["open", "closed"])
 def test_time_is_linear_in_hostile_input(piece: str, ending: str) -> None:

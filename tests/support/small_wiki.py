@@ -1,16 +1,22 @@
 """A wiki of made-up pages of every kind, cut into small blocks, and what is needed to ingest it."""
 
+import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from unittest import mock
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+
 from rag.config import PassageConfig
 from rag.corpus.dump import dump_blocks
 from rag.corpus.ingest import batches as ingest_batches
 from rag.corpus.ingest import shards
-from rag.corpus.ingest.source import IngestReport, SourceSpec, ingest
+from rag.corpus.ingest.ledger import ledger_files
+from rag.corpus.ingest.source import REJECTS_FILE, IngestReport, SourceSpec, ingest
+from rag.corpus.passages import passage_files
 from tests.support.dump_fixtures import Revision, dump_xml, page_xml, text_xml
 
 
@@ -67,3 +73,18 @@ def ingest_file(dump: Path, out: Path, options: PassageConfig | None = None, wor
 def contents(folder: Path) -> Mapping[str, bytes]:
     """The bytes of every file of a folder, hidden ones too."""
     return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+
+
+def passages_in(folder: Path) -> pa.Table:
+    """All passages of an ingested source."""
+    return pa.concat_tables([pq.read_table(path) for path in passage_files(folder)])
+
+
+def ledger_in(folder: Path) -> pa.Table:
+    """Its ledger."""
+    return pa.concat_tables([pq.read_table(path) for path in ledger_files(folder)])
+
+
+def rejects_in(folder: Path) -> list[dict[str, object]]:
+    """Its rejects."""
+    return [json.loads(line) for line in (folder / REJECTS_FILE).read_text().split("\n") if line]

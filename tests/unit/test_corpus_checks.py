@@ -10,11 +10,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from data_checks.corpus import corpus_frame, corpus_suite
-from data_checks.drift import drift_frame, drift_suite, total_variation
 from data_checks.errors import CheckFailed
-from data_checks.passages import check_coverage, check_source
+from data_checks.passages import check_source
 from data_checks.results import CheckReport, keep_rejects, require
 from data_checks.runner import run_suite
+from rag.corpus.passages import text_sha1
 from rag.corpus.summary import summarise
 from tests.support.passages import passages_table
 
@@ -27,8 +27,8 @@ def _facts(folder: Path, **changes: Any) -> dict[str, Any]:
     counts = {
         "pages": summary["pages"], "articles": summary["pages"], "empty_articles": 0, "redirects": 0,
         "kept_redirects": 0, "disambiguation": 0, "lists": 0, "other_namespaces": 0, "passages": summary["rows"],
-        "duplicates": {"exact": 0, "near": 0, "boilerplate": 0, "dropped": 0}, "summary": summary,
-        "site": {"dbname": "wiki"},
+        "duplicates": {"exact": 0, "near": 0, "boilerplate": 0, "copies": 0, "dropped": 0}, "summary": summary,
+        "site": {"dbname": "wiki"}, "not_yet": 0, "repeated": 0, "rejects": 0, "unreadable": 0, "dropped_kinds": (),
     }  # fmt: skip
     return counts | changes
 
@@ -43,9 +43,12 @@ def _write(folder: Path, *tables: pa.Table) -> Path:
 def _sums(**changes: Any) -> dict[str, Any]:
     """Counts and summary of a source of usual looks."""
     summary = {"rows": 4588, "pages": 97, "repeated_ids": 0, "max_words": 100, "mean_words": 98.5, "short_share": 0.01}
-    counts = {"pages": 206, "articles": 98, "empty_articles": 1, "redirects": 99, "kept_redirects": 0, "passages": 4588,
-              "disambiguation": 8, "lists": 0, "other_namespaces": 1}  # fmt: skip
-    duplicates = {"exact": 40, "near": 60, "boilerplate": 0, "dropped": 0}
+    counts: dict[str, Any] = {
+        "pages": 206, "articles": 98, "empty_articles": 1, "redirects": 99, "kept_redirects": 0, "passages": 4588,
+        "disambiguation": 8, "lists": 0, "other_namespaces": 1, "not_yet": 0, "repeated": 0, "rejects": 1,
+        "unreadable": 0, "dropped_kinds": (),
+    }  # fmt: skip
+    duplicates = {"exact": 40, "near": 60, "boilerplate": 0, "copies": 40, "dropped": 0}
     for name, value in changes.items():
         next(one for one in (counts, duplicates, summary) if name in one)[name] = value
     return {**counts, "summary": summary, "duplicates": duplicates}
@@ -69,10 +72,19 @@ def test_a_usual_source_holds() -> None:
             "the shards hold every passage that was counted, and no other: 1 of 1 rows fail, such as 12",
         ),
         ({"repeated_ids": 3}, "no passage id is in two shards or twice in one"),
-        ({"empty_articles": 10}, "at most 5.0% of the articles have no passage"),
+        ({"empty_articles": 21, "rejects": 21}, "at most 5.0% of the articles have no passage, or no more than 20"),
+        (
+            {"rejects": 101},
+            "every reject is a page without a passage or an unreadable row: 1 of 1 rows fail",
+        ),
+        ({"rejects": 0}, "every reject is a page without a passage or an unreadable row: 1 of 1 rows fail"),
+        ({"unreadable": 60, "rejects": 61}, "at most 20.0% of the rows could not be read, or no more than 20"),
+        ({"repeated": 21, "pages": 227, "rejects": 22}, "at most 1.0% of the pages have the id of an earlier page"),
         ({"articles": 100, "pages": 208}, "pages with passages are the articles that are not empty"),
-        ({"exact": 1000}, "at most 20.0% of the passages repeat another"),
-        ({"dropped": 101}, "no more passages were dropped than are duplicates"),
+        ({"exact": 1000, "copies": 1000}, "at most 20.0% of the passages repeat another, or no more than 20"),
+        ({"boilerplate": 1000, "copies": 1000}, "at most 20.0% of the passages repeat another, or no more than 20"),
+        ({"dropped": 1}, "the passages dropped are the duplicates of the kinds to drop"),
+        ({"dropped_kinds": ("exact",), "dropped": 39}, "the passages dropped are the duplicates of the kinds to drop"),
         ({"max_words": 101}, "no passage has more than 100 words"),
         ({"rows": 0, "passages": 0}, "the corpus has passages"),
     ],
@@ -85,7 +97,11 @@ def test_what_is_lost_is_critical(changes: dict[str, int], says: str) -> None:
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({"empty_articles": 3, "rows": 4588}, "hardly an article, at most 2.0%, has no passage"),
+        ({"empty_articles": 3, "rejects": 3}, "at most 2.0% of the articles have no passage"),
+        ({"empty_articles": 20, "rejects": 20}, "at most 2.0% of the articles have no passage"),
+        ({"unreadable": 3, "rejects": 4}, "at most 1.0% of the rows could not be read"),
+        ({"repeated": 1, "pages": 207, "rejects": 2}, "none of the pages have the id of an earlier page"),
+        ({"boilerplate": 1000}, "at most 20.0% of the passages are boilerplate"),
         ({"near": 1000}, "at most 20.0% of the passages nearly repeat another"),
         ({"mean_words": 20.0}, "passages have 25 to 100 words on average"),
         ({"short_share": 0.6}, "at most 50% of the passages have under 20 words"),
@@ -100,12 +116,57 @@ def test_what_is_odd_is_a_warning(changes: dict[str, Any], says: str) -> None:
 
 
 def test_pages_may_lose_their_passages_as_duplicates_only() -> None:
-    dropped = _sums(dropped=40, rows=4548, passages=4548)
+    dropped = _sums(dropped=40, rows=4548, passages=4548, dropped_kinds=("exact",))
     dropped["summary"]["pages"] = 90
     assert _outcome(dropped) == ([], [])
-    dropped["duplicates"]["dropped"] = 6
+    dropped["duplicates"].update(dropped=6, exact=6, copies=6)
     assert [problem.partition(":")[0] for problem in _outcome(dropped)[0]] == [
         "pages with passages are the articles that are not empty"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("kinds", "dropped"),
+    [((), 0), (("exact",), 70), (("near",), 60), (("boilerplate",), 50), (("exact", "boilerplate"), 90),
+     (("exact", "near", "boilerplate"), 150)],
+)  # fmt: skip
+def test_what_was_dropped_are_the_duplicates_of_the_chosen_kinds(kinds: tuple[str, ...], dropped: int) -> None:
+    """40 exact ones, 60 near ones, and 50 of boilerplate, of which 30 are copies."""
+    for difference in (-1, 0, 1):
+        found = dropped + difference
+        facts = _sums(dropped_kinds=kinds, dropped=found, rows=4588 - found, passages=4588 - found)
+        facts["duplicates"].update(boilerplate=50, copies=70)
+        critical, _ = _outcome(facts)
+        assert (not critical) == (not difference)
+
+
+def test_duplicates_that_were_dropped_are_no_reason_to_stop() -> None:
+    facts = _sums(exact=1400, copies=1500, boilerplate=150, dropped=1500, dropped_kinds=("exact",), passages=3088,
+                  rows=3088)  # fmt: skip
+    assert _outcome(facts) == ([], [])
+    facts = _sums(near=1400, dropped=1400, dropped_kinds=("near",), passages=3188, rows=3188)
+    assert _outcome(facts) == ([], [])
+
+
+def test_a_small_corpus_is_not_stopped_for_a_few() -> None:
+    facts = _sums(pages=10, articles=10, empty_articles=1, rejects=4, unreadable=3, passages=12, rows=12, redirects=0,
+                  disambiguation=0, other_namespaces=0, exact=6, copies=6, near=0)  # fmt: skip
+    facts["summary"]["pages"] = 9
+    critical, warnings = _outcome(facts)
+    assert critical == []
+    assert [warning.partition("%")[0] for warning in warnings] == ["at most 1.0", "at most 2.0", "at most 20.0"]
+    facts |= {"unreadable": 11, "rejects": 12}
+    assert [problem.partition(":")[0] for problem in _outcome(facts)[0]] == ["at least half of the rows could be read"]
+
+
+def test_redirects_to_one_page_are_alike_by_intent() -> None:
+    facts = _sums(pages=150, articles=50, redirects=100, kept_redirects=100, disambiguation=0, other_namespaces=0,
+                  empty_articles=0, rejects=0, passages=150, rows=150, exact=99, copies=99, near=0)  # fmt: skip
+    facts["summary"]["pages"] = 150
+    assert _outcome(facts) == ([], [])
+    facts["duplicates"].update(exact=140, copies=140)
+    assert [problem.partition(",")[0] for problem in _outcome(facts)[0]] == [
+        "at most 20.0% of the passages repeat another"
     ]
 
 
@@ -189,67 +250,28 @@ def test_case_g8_one_shard_at_a_time(tmp_path: Path) -> None:
         next(reports)
 
 
+def test_a_shard_with_a_changed_letter_is_not_read(tmp_path: Path) -> None:
+    folder = _write(tmp_path, passages_table())
+    shard = folder / "passages-00000.parquet"
+    pq.write_table(passages_table(), shard, compression="none", write_page_checksum=True, use_dictionary=False)
+    shard.write_bytes(shard.read_bytes().replace(b"Text of page 5", b"Text of PAGE 5"))
+    with pytest.raises(CheckFailed, match=r"passages-00000\.parquet cannot be read as passages"):
+        next(iter(check_source("s", folder, {}, words=WORDS)))
+
+
+def test_a_hash_that_is_not_that_of_the_text_is_named(tmp_path: Path) -> None:
+    table = passages_table()
+    hashes = [text_sha1(row["title"], row["text"]) for row in table.to_pylist()]
+    for number, said in ((0, hashes), (1, [*hashes[:4], "0" * 40, *hashes[5:]])):
+        folder = _write(tmp_path / str(number), table.append_column("text_sha1", pa.array(said)))
+        shard, _ = check_source("s", folder, _facts(folder), words=WORDS)
+        assert shard.success == (number == 0)
+    assert shard.problems() == [
+        f"the hash is that of title and text: 1 of 10 rows fail, such as '{hashes[4]}' (rows s:5:0)"
+    ]
+
+
 def test_a_shard_of_other_columns_is_named(tmp_path: Path) -> None:
     folder = _write(tmp_path, passages_table().drop_columns(["words"]))
     with pytest.raises(CheckFailed, match=r"passages-00000\.parquet cannot be read as passages: .*; words is missing"):
         next(iter(check_source("s", folder, {}, words=WORDS)))
-
-
-def test_coverage_of_answers() -> None:
-    def outcome(covered: int) -> tuple[bool, int]:
-        (report,) = check_coverage("wiki", {"nq": {"n_questions": 100, "n_covered": covered, "uncovered": ()}})
-        assert (report.batch, report.n_rows) == ("wiki", 1)
-        return report.success, report.warnings
-
-    assert outcome(100) == outcome(70) == (True, 0)
-    assert outcome(69) == outcome(1) == (True, 1)
-    assert outcome(0) == (False, 1)
-
-
-def test_coverage_of_no_tasks_or_no_questions_fails() -> None:
-    (none,) = check_coverage("wiki", {})
-    assert none.problems() == ["at least one task: found 0"]
-    (empty,) = check_coverage("wiki", {"nq": {"n_questions": 0, "n_covered": 0}})
-    assert "every task has questions: 1 of 1 rows fail, such as 0 (rows nq)" in empty.problems()
-
-
-def _snapshot(**changes: Any) -> dict[str, Any]:
-    summary = {"rows": 1000, "pages": 100, "mean_words": 90.0, "short_share": 0.05, "words_by_ten": (50, 50, 900)}
-    duplicates = {"exact": 10, "near": 0, "boilerplate": 0, "dropped": 0}
-    return {"passages": 1000, "duplicates": duplicates, "summary": summary | changes}
-
-
-@pytest.mark.parametrize(
-    ("changes", "critical", "warnings"),
-    [
-        ({}, [], []),
-        ({"rows": 1099, "pages": 99}, [], []),
-        ({"rows": 970}, [], ["the number of passages changes by -2% to +10%"]),
-        ({"rows": 5000}, [], ["the number of passages changes by -2% to +10%"]),
-        ({"rows": 790}, ["the number of passages changes by no less than -20%"],
-         ["the number of passages changes by -2% to +10%"]),
-        ({"words_by_ten": (150, 50, 800)}, [],
-         ["the lengths of passages move (total variation distance) by at most +5%"]),
-        ({"words_by_ten": (400, 50, 550)},
-         ["the lengths of passages move (total variation distance) by at most +25%"],
-         ["the lengths of passages move (total variation distance) by at most +5%"]),
-        ({"short_share": 0.31}, ["the share of passages under 20 words moves by at most +25%"],
-         ["the share of passages under 20 words moves by -5% to +5%"]),
-    ],
-)  # fmt: skip
-def test_drift(changes: dict[str, Any], critical: list[str], warnings: list[str]) -> None:
-    report = run_suite(drift_frame("wiki", _snapshot(**changes), _snapshot()), drift_suite(), "corpus")
-    assert [problem.partition(": 1 of")[0] for problem in report.problems("critical")] == critical
-    assert [problem.partition(": 1 of")[0] for problem in report.problems("warning")] == warnings
-    assert report.success == (not critical)
-
-
-def test_drift_may_be_no_reason_to_stop() -> None:
-    frame = drift_frame("wiki", _snapshot(rows=1), _snapshot())
-    report = run_suite(frame, drift_suite(stops=False), "corpus")
-    assert (report.success, report.warnings) == (True, 2)
-
-
-def test_total_variation_of_empty_histograms() -> None:
-    assert total_variation([], []) == total_variation([0], []) == 0.0
-    assert total_variation([], [3]) == total_variation([3], [0]) == 1.0

@@ -1,10 +1,5 @@
 """Exact and near duplicates and boilerplate among passages, and shards without them."""
 
-import os
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +9,8 @@ import pytest
 
 from rag.corpus.duplicates import clusters as duplicate_clusters
 from rag.corpus.duplicates.clusters import jaccard, shingles
-from rag.corpus.duplicates.find import DuplicateCounts, drop_duplicates, find_duplicates
+from rag.corpus.duplicates.drop import drop_duplicates
+from rag.corpus.duplicates.find import DuplicateCounts, find_duplicates
 from rag.corpus.duplicates.sketches import band_rows, sketch
 from rag.errors import ConfigError, DataError, ResourceError
 
@@ -92,13 +88,13 @@ def test_a_cluster_may_reach_over_shards(tmp_path: Path) -> None:
         _shard(tmp_path / "passages-00002.parquet", [(2, _NEAR), (3, _TEXT)], first=1),
     ]
     counts = find_duplicates(shards, tmp_path / "duplicates.parquet", 0.8, 10)
-    assert counts == DuplicateCounts(passages=3, exact=1, near=1, boilerplate=0, clusters=1)
+    assert counts == DuplicateCounts(passages=3, exact=1, near=1, boilerplate=0, clusters=1, copies=1)
 
 
 def test_no_passages_have_no_duplicates(tmp_path: Path) -> None:
     shard = _shard(tmp_path / "passages-00000.parquet", [])
     for shards in ([], [shard]):
-        assert find_duplicates(shards, tmp_path / "d.parquet", 0.8, 10) == DuplicateCounts(0, 0, 0, 0, 0)
+        assert find_duplicates(shards, tmp_path / "d.parquet", 0.8, 10) == DuplicateCounts(0, 0, 0, 0, 0, 0)
         assert pq.read_table(tmp_path / "d.parquet").num_rows == 0
     assert drop_duplicates([shard], tmp_path / "d.parquet", frozenset({"exact"})) == 0
 
@@ -183,71 +179,3 @@ def test_shards_that_cannot_be_read_are_named(tmp_path: Path) -> None:
 def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(ResourceError, match="nowhere"):
         find_duplicates([], tmp_path / "nowhere" / "d.parquet", 0.8, 10)
-
-
-def _three_shards(folder: Path) -> list[Path]:
-    folder.mkdir()
-    texts = [f"{_TEXT} {row // 3}" if row % 3 else f"{row} {_OTHER[row:]} {row}" for row in range(900)]
-    rows = list(enumerate(texts))
-    return [_shard(folder / f"passages-{n:05d}.parquet", rows[n * 300 : n * 300 + 300], n * 300) for n in range(3)]
-
-
-def _contents(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
-
-
-def test_dropping_keeps_the_columns_and_rewrites_only_what_changes(tmp_path: Path) -> None:
-    shards = [
-        _shard(tmp_path / "passages-00000.parquet", [(1, _TEXT)]),
-        _shard(tmp_path / "passages-00001.parquet", [(2, _TEXT), (3, _NEAR), (4, _OTHER)], first=1),
-    ]
-    before, untouched = pq.read_table(shards[1]), shards[0].stat().st_ino
-    find_duplicates(shards, tmp_path / "d.parquet", 0.8, 10)
-    assert drop_duplicates(shards, tmp_path / "d.parquet", frozenset()) == 0
-    assert drop_duplicates(shards, tmp_path / "d.parquet", frozenset({"exact"})) == 1
-    assert pq.read_table(shards[1]).equals(before.slice(1))
-    assert shards[0].stat().st_ino == untouched
-    # The rewritten shard is what the ingest would have written.
-    again = _shard(tmp_path / "again.parquet", [(3, _NEAR), (4, _OTHER)], first=2)
-    assert shards[1].read_bytes() == again.read_bytes()
-    assert drop_duplicates(shards, tmp_path / "d.parquet", frozenset({"exact"})) == 1
-    assert shards[1].read_bytes() == again.read_bytes()
-
-
-_DROP = """
-import sys
-from pathlib import Path
-from rag.corpus.duplicates import find as duplicates
-import rag.files, os, time
-folder = Path(sys.argv[1])
-shards = sorted(folder.glob("passages-*.parquet"))
-published = duplicates.publish
-def slow(temporary, path):
-    print(path.name, flush=True)
-    time.sleep(float(sys.argv[2]))
-    published(temporary, path)
-duplicates.publish = slow
-if not (folder / "duplicates.parquet").exists():
-    duplicates.find_duplicates(shards, folder / "duplicates.parquet", 0.8, 10**6)
-duplicates.drop_duplicates(shards, folder / "duplicates.parquet", frozenset({"exact", "near"}))
-"""
-
-
-@pytest.mark.parametrize("lines", [1, 3], ids=["while listing", "while dropping"])
-def test_kill_9_and_again_gives_the_same_bytes(tmp_path: Path, lines: int) -> None:
-    undisturbed = _three_shards(tmp_path / "undisturbed")
-    find_duplicates(undisturbed, tmp_path / "undisturbed" / "duplicates.parquet", 0.8, 10**6)
-    drop_duplicates(undisturbed, tmp_path / "undisturbed" / "duplicates.parquet", frozenset({"exact", "near"}))
-    _three_shards(tmp_path / "killed")
-    # With another seed of Python's own hash, which must not show anywhere.
-    environment = os.environ | {"PYTHONHASHSEED": "7"}
-    command = [sys.executable, "-c", _DROP, str(tmp_path / "killed")]
-    with subprocess.Popen([*command, "0.4"], stdout=subprocess.PIPE, env=environment) as process:
-        assert process.stdout
-        for _ in range(lines):
-            process.stdout.readline()
-        time.sleep(0.1)
-        process.send_signal(signal.SIGKILL)
-    assert _contents(tmp_path / "killed") != _contents(tmp_path / "undisturbed")
-    subprocess.run([*command, "0"], check=True, stdout=subprocess.DEVNULL, env=environment)
-    assert _contents(tmp_path / "killed") == _contents(tmp_path / "undisturbed")

@@ -1,25 +1,25 @@
 """Sources to shards: every page is accounted for, every option does what it says."""
 
 import json
-from datetime import date
 from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
 from rag.config import PassageConfig
 from rag.corpus.ingest.ledger import LEDGER_SCHEMA, ledger_files, revision_url
-from rag.corpus.ingest.source import DUPLICATES_FILE, REJECTS_FILE, SourceSpec, ingest
+from rag.corpus.ingest.source import DUPLICATES_FILE, SourceSpec, ingest
 from rag.corpus.passages import PASSAGE_SCHEMA, passage_files, text_sha1
 from rag.errors import ConfigError, DataError, DumpError, ResourceError
-from tests.support.dump_fixtures import Revision, dump_xml, page_xml, text_xml, write_with_index
+from tests.support.dump_fixtures import dump_xml
 from tests.support.small_wiki import (
     article,
     contents,
     ingest_file,
+    ledger_in,
+    passages_in,
     redirect,
+    rejects_in,
     small_pieces,
     titled,
     wiki_pages,
@@ -37,18 +37,6 @@ _EVERY_KIND = [
     titled(8, "List of pages", "* Page one is the first."),
     redirect(9, ""),
 ]
-
-
-def _rows(folder: Path) -> pa.Table:
-    return pa.concat_tables([pq.read_table(path) for path in passage_files(folder)])
-
-
-def _ledger(folder: Path) -> pa.Table:
-    return pa.concat_tables([pq.read_table(path) for path in ledger_files(folder)])
-
-
-def _rejects(folder: Path) -> list[dict[str, object]]:
-    return [json.loads(line) for line in (folder / REJECTS_FILE).read_text().split("\n") if line]
 
 
 @pytest.fixture
@@ -81,7 +69,7 @@ def test_the_folder_holds_what_the_documentation_says(dump: Path, tmp_path: Path
 
 def test_the_ledger_says_what_became_of_each_page(dump: Path, tmp_path: Path) -> None:
     ingest_file(dump, tmp_path / "out")
-    ledger = _ledger(tmp_path / "out")
+    ledger = ledger_in(tmp_path / "out")
     assert ledger.schema.equals(LEDGER_SCHEMA)
     assert ledger.column("kind").to_pylist() == [
         "articles", "redirects", "other_namespaces", "disambiguation", "disambiguation", "empty_articles",
@@ -96,7 +84,7 @@ def test_the_ledger_says_what_became_of_each_page(dump: Path, tmp_path: Path) ->
 
 def test_rejects_name_the_page_and_the_reason(dump: Path, tmp_path: Path) -> None:
     ingest_file(dump, tmp_path / "out", PassageConfig(keep_redirects=True))
-    assert [(reject["page_id"], reject["title"], reject["reason"]) for reject in _rejects(tmp_path / "out")] == [
+    assert [(reject["page_id"], reject["title"], reject["reason"]) for reject in rejects_in(tmp_path / "out")] == [
         (6, "Only a box", "no plain text in the wikitext"),
         (7, "No text", "the page has no text"),
         (9, "Redirect 9", "the redirect names no target"),
@@ -105,7 +93,7 @@ def test_rejects_name_the_page_and_the_reason(dump: Path, tmp_path: Path) -> Non
 
 def test_rows_can_be_traced_to_their_page(dump: Path, tmp_path: Path) -> None:
     ingest_file(dump, tmp_path / "out")
-    table = _rows(tmp_path / "out")
+    table = passages_in(tmp_path / "out")
     assert table.schema.equals(PASSAGE_SCHEMA)
     first, _, last = table.to_pylist()
     assert (first["passage_id"], last["passage_id"]) == ("test:1:0", "test:1:2")
@@ -119,7 +107,7 @@ def test_options_keep_what_is_left_out_by_default(dump: Path, tmp_path: Path) ->
     report = ingest_file(dump, tmp_path / "out", kept)
     assert (report.disambiguation, report.lists, report.articles) == (0, 0, 6)
     assert (report.redirects, report.kept_redirects) == (2, 1)
-    texts = dict(zip(*(_rows(tmp_path / "out").column(name).to_pylist() for name in ("title", "text")), strict=True))
+    texts = {row["title"]: row["text"] for row in passages_in(tmp_path / "out").to_pylist()}
     assert texts["Redirect 2"] == "Redirect to: Page 1"
     assert texts["List of pages"] == "Page one is the first."
 
@@ -129,7 +117,7 @@ def test_a_cap_is_counted_and_the_tail_is_wrapped(dump: Path, tmp_path: Path) ->
     report = ingest(spec, PassageConfig(), tmp_path / "capped")
     assert (report.passages, report.left_out_by_cap) == (2, 1)
     ingest_file(dump, tmp_path / "wrapped", PassageConfig(tail="wrap"))
-    assert _rows(tmp_path / "wrapped").column("wrapped").to_pylist() == [0, 0, 50]
+    assert passages_in(tmp_path / "wrapped").column("wrapped").to_pylist() == [0, 0, 50]
 
 
 @pytest.mark.parametrize("shard_rows", [1, 20, 10_000])
@@ -138,13 +126,13 @@ def test_shards_add_up_to_the_corpus(tmp_path: Path, shard_rows: int) -> None:
     ingest_file(dump, tmp_path / "whole")
     with small_pieces(shard_rows=shard_rows):
         report = ingest_file(dump, tmp_path / "parts")
-    assert _rows(tmp_path / "parts").equals(_rows(tmp_path / "whole"))
-    assert _ledger(tmp_path / "parts").equals(_ledger(tmp_path / "whole"))
+    assert passages_in(tmp_path / "parts").equals(passages_in(tmp_path / "whole"))
+    assert ledger_in(tmp_path / "parts").equals(ledger_in(tmp_path / "whole"))
     sizes = [pq.read_metadata(path).num_rows for path in passage_files(tmp_path / "parts")]
-    assert sum(sizes) == report.passages == sum(_ledger(tmp_path / "parts").column("passages").to_pylist())
+    assert sum(sizes) == report.passages == sum(ledger_in(tmp_path / "parts").column("passages").to_pylist())
     assert all(size >= shard_rows for size in sizes[:-1])
     assert (len(sizes) > 1) == (shard_rows < 10_000)
-    ids = _rows(tmp_path / "parts").column("passage_id").to_pylist()
+    ids = passages_in(tmp_path / "parts").column("passage_id").to_pylist()
     assert len(set(ids)) == len(ids)
 
 
@@ -162,7 +150,7 @@ def test_a_source_without_an_article_is_one_empty_shard(tmp_path: Path) -> None:
     for number, pages in enumerate(([], [redirect(1, "Page")])):
         report = ingest_file(write_dump(tmp_path / f"{number}.xml", pages), tmp_path / f"out{number}")
         assert (report.pages, report.passages) == (number, 0)
-        assert _rows(tmp_path / f"out{number}").num_rows == 0
+        assert passages_in(tmp_path / f"out{number}").num_rows == 0
 
 
 def test_parts_are_one_source_in_the_order_given(tmp_path: Path) -> None:
@@ -172,72 +160,11 @@ def test_parts_are_one_source_in_the_order_given(tmp_path: Path) -> None:
     with small_pieces():
         report = ingest(SourceSpec("test", parts), PassageConfig(), tmp_path / "parts")
         assert report == ingest_file(whole, tmp_path / "whole")
-    assert _rows(tmp_path / "parts").equals(_rows(tmp_path / "whole"))
+    assert passages_in(tmp_path / "parts").equals(passages_in(tmp_path / "whole"))
     other = tmp_path / "other.xml"
     other.write_bytes(parts[0].read_bytes().replace(b"testwiki", b"otherwiki"))
     with pytest.raises(DataError, match="otherwiki"):
         ingest(SourceSpec("test", (*parts, other)), PassageConfig(), tmp_path / "mixed")
-
-
-def test_a_history_is_taken_as_of_a_day(tmp_path: Path) -> None:
-    revisions = [Revision(year, f"{year}-03-01T00:00:00Z", text_xml(f"As of {year}.")) for year in (2015, 2017, 2019)]
-    dump = write_dump(tmp_path / "dump.xml", [page_xml(1, "Page", *revisions), page_xml(2, "Later", revisions[2])])
-    report = ingest(SourceSpec("test", (dump,), until=date(2018, 1, 1)), PassageConfig(), tmp_path / "out")
-    assert _rows(tmp_path / "out").column("text").to_pylist() == ["As of 2017."]
-    assert (report.pages, report.not_yet, report.articles, report.rejects) == (2, 1, 1, 0)
-    later = _ledger(tmp_path / "out").to_pylist()[1]
-    assert (later["kind"], later["page_id"], later["title"], later["revision_id"]) == ("not_yet", 2, "Later", 0)
-
-
-def test_pages_of_the_index_are_counted_also_where_they_are_not_yet(tmp_path: Path) -> None:
-    revision = Revision(1, "2019-03-01T00:00:00Z", text_xml("Later."))
-    pages = [page_xml(number, f"Page {number}", revision) for number in range(1, 4)]
-    for name, named in (("whole", [1, 2, 3]), ("cut", [1, 2, 4])):
-        (tmp_path / name).mkdir()
-        spec = SourceSpec("test", (write_with_index(tmp_path / name, pages, named),), until=date(2018, 1, 1))
-        if name == "whole":
-            assert ingest(spec, PassageConfig(), tmp_path / "out").not_yet == 3
-        else:
-            with pytest.raises(DumpError, match="index"):
-                ingest(spec, PassageConfig(), tmp_path / "out")
-
-
-@pytest.mark.parametrize("block_bytes", [200, 8_000], ids=["in many blocks", "in one block"])
-@pytest.mark.parametrize("second", [article(1, 120, title="Other"), titled(1, "Box", "{{Infobox x}}"), redirect(1, "")])
-def test_the_first_page_of_an_id_is_kept_and_the_others_are_rejects(
-    tmp_path: Path, block_bytes: int, second: str
-) -> None:
-    first = [article(1, 250), titled(2, "Empty", ""), article(3, 30)]
-    dump = write_dump(tmp_path / "dump.xml", [*first, second, titled(2, "Empty too", ""), article(4, 30)])
-    with small_pieces(block_bytes=block_bytes):
-        report = ingest_file(dump, tmp_path / "out", PassageConfig(keep_redirects=True))
-        expected = ingest_file(write_dump(tmp_path / "once.xml", [*first, article(4, 30)]), tmp_path / "once")
-    assert _rows(tmp_path / "out").equals(_rows(tmp_path / "once"))
-    assert (report.pages, report.repeated, report.articles) == (6, 2, expected.articles)
-    assert [(reject["page_id"], reject["reason"]) for reject in _rejects(tmp_path / "out")] == [
-        (2, "the page has no text"), *[(page, "a page with this id was there before") for page in (1, 2)],
-    ]  # fmt: skip
-    kinds = _ledger(tmp_path / "out").column("kind").to_pylist()
-    assert kinds == ["articles", "empty_articles", "articles", "repeated", "repeated", "articles"]
-
-
-def test_exact_copies_are_dropped_from_boilerplate_too(tmp_path: Path) -> None:
-    text = "A sentence that stands on two pages of this wiki word for word, and is of some length."
-    dump = write_dump(tmp_path / "dump.xml", [titled(number, f"Page {number}", text) for number in range(1, 5)])
-    options = PassageConfig(exact_duplicates="drop", boilerplate_pages=2)
-    report = ingest_file(dump, tmp_path / "out", options)
-    assert report.duplicates == {"exact": 0, "near": 0, "boilerplate": 4, "copies": 3, "dropped": 3}
-    assert (report.passages, report.dropped_kinds) == (1, ("exact",))
-
-
-def test_a_page_that_the_index_names_and_the_dump_lacks_is_an_error(tmp_path: Path) -> None:
-    pages = [article(number, 30) for number in range(1, 7)]
-    dump = write_with_index(tmp_path, pages, [1, 2, 3, 4, 5, 6])
-    assert ingest_file(dump, tmp_path / "out").pages == 6
-    (tmp_path / "more").mkdir()
-    dump = write_with_index(tmp_path / "more", pages, [1, 2, 3, 4, 5, 7])
-    with pytest.raises(DumpError, match="index"):
-        ingest_file(dump, tmp_path / "more" / "out")
 
 
 def test_a_cut_dump_is_an_error_and_has_no_rejects_file(tmp_path: Path) -> None:
@@ -264,9 +191,9 @@ def test_duplicates_are_counted_and_dropped_by_option(tmp_path: Path) -> None:
     assert (counted.passages, counted.duplicates["exact"], counted.duplicates["dropped"]) == (3, 1, 0)
     dropped = ingest_file(dump, tmp_path / "dropped", PassageConfig(exact_duplicates="drop"))
     assert (dropped.passages, dropped.duplicates["exact"], dropped.duplicates["dropped"]) == (2, 1, 1)
-    assert _rows(tmp_path / "dropped").column("passage_id").to_pylist() == ["test:1:0", "test:3:0"]
+    assert passages_in(tmp_path / "dropped").column("passage_id").to_pylist() == ["test:1:0", "test:3:0"]
     assert pq.read_table(tmp_path / "dropped" / DUPLICATES_FILE).column("passage_id").to_pylist() == ["test:2:0"]
-    assert _ledger(tmp_path / "dropped").column("passages").to_pylist() == [1, 1, 1]
+    assert ledger_in(tmp_path / "dropped").column("passages").to_pylist() == [1, 1, 1]
 
 
 def test_the_same_source_gives_the_same_bytes_again(tmp_path: Path) -> None:
@@ -294,68 +221,6 @@ def test_progress_knows_how_many_blocks_there_are(tmp_path: Path) -> None:
     dump = write_dump(tmp_path / "dump.xml", wiki_pages())
     ingest(SourceSpec("test", (dump,)), PassageConfig(), tmp_path / "out", progress=progress)
     assert seen[0] == (1, 1)
-
-
-def _jsonl(path: Path, articles: int) -> Path:
-    lines = [
-        json.dumps({"id": str(number), "title": f"Title {number}", "text": f"Text {number} " * (number % 150 + 1)})
-        for number in range(1, articles + 1)
-    ]
-    path.write_text("\n".join([*lines, "not json"]) + "\n")
-    return path
-
-
-def test_articles_of_other_formats_are_cut_and_the_unreadable_kept(tmp_path: Path) -> None:
-    spec = SourceSpec("own", (_jsonl(tmp_path / "a.jsonl", 9),), "jsonl")
-    report = ingest(spec, PassageConfig(words=10), tmp_path / "out")
-    assert (report.pages, report.articles, report.passages, report.rejects, report.unreadable) == (9, 9, 14, 1, 1)
-    assert report.site == {}
-    rows = _rows(tmp_path / "out").to_pylist()
-    assert (rows[0]["passage_id"], rows[0]["text"], rows[-1]["passage_id"]) == ("own:1:0", "Text 1 Text 1", "own:9:1")
-    (reject,) = _rejects(tmp_path / "out")
-    assert (reject["source"], reject["row"], reject["text"]) == ("own", 10, "not json")
-    assert _ledger(tmp_path / "out").column("key").to_pylist() == [str(number) for number in range(1, 10)]
-
-
-def test_lists_are_known_by_title_in_formats_that_are_wikipedias(tmp_path: Path) -> None:
-    path = tmp_path / "a.jsonl"
-    path.write_text(json.dumps({"id": "1", "title": "List of customers", "text": "Ours."}) + "\n")
-    report = ingest(SourceSpec("own", (path,), "jsonl"), PassageConfig(), tmp_path / "out")
-    assert (report.articles, report.lists) == (1, 0)
-
-
-def test_ready_made_passages_stay_as_they_are(tmp_path: Path) -> None:
-    path = tmp_path / "psgs.tsv"
-    rows = [(n, f"Passage {n} of it", "Aaron" if n <= 60 else "Zürich") for n in range(1, 104)]
-    path.write_text("id\ttext\ttitle\n" + "".join(f"{n}\t{text}\t{title}\n" for n, text, title in rows))
-    with small_pieces(shard_rows=1):
-        report = ingest(SourceSpec("w", (path,), "psgs", None, 103), PassageConfig(), tmp_path / "out")
-    assert (report.pages, report.articles, report.passages) == (2, 2, 103)
-    table = _rows(tmp_path / "out")
-    assert table.column("passage_id").to_pylist() == [f"w:{n}" for n, _, _ in rows]
-    assert table.column("text").to_pylist() == [text for _, text, _ in rows]
-    assert pc.unique(table.column("start")).to_pylist() == [-1]
-    assert table.column("page_id").to_pylist() == [1] * 60 + [61] * 43
-    assert _ledger(tmp_path / "out").column("passages").to_pylist() == [60, 43]
-    with pytest.raises(DataError, match="expected_rows = 103"):
-        ingest(SourceSpec("w", (path,), "psgs"), PassageConfig(), tmp_path / "other")
-
-
-def test_a_ready_made_passage_of_too_many_words_is_named(tmp_path: Path) -> None:
-    path = tmp_path / "psgs.tsv"
-    path.write_text("id\ttext\ttitle\n1\t" + "word " * 40_000 + "end\tTitle\n")
-    with pytest.raises(DataError, match="passage 1 of w has 40001 words"):
-        ingest(SourceSpec("w", (path,), "psgs", None, 1), PassageConfig(), tmp_path / "out")
-
-
-def test_passages_of_one_page_are_never_parted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rag.corpus.ingest.batches._ROWS", 2)
-    path = tmp_path / "psgs.tsv"
-    rows = "".join(f"{n}\ttext {n}\tTitle {n // 5}\n" for n in range(1, 21))
-    path.write_text("id\ttext\ttitle\n" + rows)
-    with small_pieces(shard_rows=1):
-        report = ingest(SourceSpec("w", (path,), "psgs", None, 20), PassageConfig(), tmp_path / "out")
-    assert (report.pages, len(passage_files(tmp_path / "out"))) == (5, 5)
 
 
 def test_the_url_of_a_revision() -> None:

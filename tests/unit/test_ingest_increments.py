@@ -201,7 +201,7 @@ def test_a_changed_letter_in_an_earlier_shard_is_not_copied(tmp_path: Path) -> N
     ingest(old, PassageConfig(), tmp_path / "old")
     shard = tmp_path / "old" / "passages-00000.parquet"
     pq.write_table(pq.read_table(shard), shard, compression="none", write_page_checksum=True, use_dictionary=False)
-    assert shard.read_bytes().count(b"w1x0x7 ") == 1
+    assert b"w1x0x7 " in shard.read_bytes()
     shard.write_bytes(shard.read_bytes().replace(b"w1x0x7 ", b"w1x0x9 "))
     ingest(new, PassageConfig(), tmp_path / "afresh")
     ingest(new, PassageConfig(), tmp_path / "copied", previous=tmp_path / "old")

@@ -17,6 +17,7 @@ from rag.corpus.passages import passage_files
 from tests.support.small_wiki import contents, ingest_file, small_pieces, titled, wiki_pages, write_dump
 
 _TEXT = "This sentence stands on some pages of the wiki, so that there are duplicates to find and to drop."
+_FILES = {"passages-00000.parquet", "pages-00001.parquet", "duplicates.parquet", "rejects.jsonl"}
 _STATE = ".ingest-state.json"
 
 
@@ -63,11 +64,11 @@ def test_a_finished_ingest_is_not_begun_anew(tmp_path: Path, monkeypatch: pytest
     assert {path: path.stat().st_mtime_ns for path in before} == {path: at.st_mtime_ns for path, at in before.items()}
 
 
-@pytest.mark.parametrize(
-    "lost", ["passages-00000.parquet", "pages-00001.parquet", "duplicates.parquet", "rejects.jsonl"]
-)
-def test_a_finished_ingest_that_lost_a_file_is_begun_anew(tmp_path: Path, lost: str) -> None:
-    dump, out = _dump(tmp_path), tmp_path / "out"
+@pytest.mark.parametrize("lost", sorted(_FILES))
+@pytest.mark.parametrize("rejects", [True, False])
+def test_a_finished_ingest_that_lost_a_file_is_begun_anew(tmp_path: Path, lost: str, rejects: bool) -> None:
+    out = tmp_path / "out"
+    dump = _dump(tmp_path) if rejects else write_dump(tmp_path / "dump.xml", wiki_pages(20))
     with small_pieces():
         ingest_file(dump, out)
         expected = contents(out)

@@ -130,3 +130,16 @@ def test_an_empty_table_has_no_rows(tmp_path: Path) -> None:
     pq.write_table(passage_table([]), tmp_path / "empty.parquet")
     assert len(PassageTable.load([tmp_path / "empty.parquet"])) == 0
     assert ROW_GROUP_ROWS > 0
+
+
+def test_a_changed_letter_in_a_shard_is_noticed(tmp_path: Path) -> None:
+    page = Page(1, "Lima", 0, None, 1, "", "")
+    path = tmp_path / "passages-00000.parquet"
+    table = passage_table(passage_rows("w", page, "Lima is the capital of Peru."))
+    pq.write_table(table, path, compression="none", write_page_checksum=True, use_dictionary=False)
+    path.write_bytes(path.read_bytes().replace(b"capital of Peru", b"capital of Cuba"))
+    read = PassageTable.load([path])
+    assert len(read.passage_ids) == 1
+    for attempt in (lambda: read.rows([0]), lambda: read.column("text")):
+        with pytest.raises(DataError, match=r"passages-00000\.parquet cannot be read as passages"):
+            attempt()

@@ -59,7 +59,7 @@ def _is_there(folder: Path, state: IngestState) -> bool:
     """Whether the files that the state tells of are in the folder."""
     rejects = [folder / name for name in (REJECTS_FILE, REJECTS_ON_THE_WAY)]
     shards = [len(list(folder.glob(pattern))) for pattern in (SHARDS, LEDGERS)]
-    kept = max((path.stat().st_size for path in rejects if path.exists()), default=0)
+    kept = max((path.stat().st_size for path in rejects if path.exists()), default=-1)
     listed = state.duplicates is None or (folder / DUPLICATES_FILE).exists()
     return min(shards) >= state.shards and kept >= state.reject_bytes and listed
 

@@ -11,15 +11,16 @@ _SENTENCE_ENDS = tuple(".!?…")
 _CLOSING_QUOTES = '"”’»'
 _NO_MARKS = str.maketrans("", "", f"{DROPPED} ")
 _LEADING = re.compile(r"^(?:[-–—]|\.)(?: |$)")  # what parted a dropped beginning from the rest
-_TRAILING = re.compile(r" [-–—]$")
+_TRAILING = re.compile(r"(?:^| )[-–—]$")
 _WRITTEN_WITH_SPACES = re.compile("[^\\W_\u0e00-\u1dff\u2000-\uffff\U00010000-\U0010ffff]")
 # A mark that goes without a trace, as after "word." or in "word, word": between two pieces of text that both have more
 # than spaces and separators at the gap, no two letters, no period that may be one too many, and no bracket that the
 # gap could leave empty.
 _PLAIN_GAP = re.compile(
-    rf"{DROPPED}(?<=[^{DROPPED} ;,:(\[“‘–—-]{DROPPED})(?<!{DROPPED}\.{DROPPED})"
-    rf"(?:(?<=\w{DROPPED}){DROPPED}*+(?![\w{DROPPED} ;,:])|(?<=\W{DROPPED}){DROPPED}*+(?![.{DROPPED} ;,:])"
-    rf"|{DROPPED}*+(?:(?=[;,:][^{DROPPED} ;,:)\].])|(?=[;,:]? [^{DROPPED} ;,:.!?)\]}}”’%(\[])))"
+    rf"{DROPPED}(?<=[^{DROPPED} ;,:(\[“‘–—-]{DROPPED})(?<![{DROPPED} ;,:]\.{DROPPED})"
+    rf"(?:(?<=\w{DROPPED}){DROPPED}*+(?![\w{DROPPED} ;,:–—-]|\. ?{DROPPED})"
+    rf"|(?<=\W{DROPPED}){DROPPED}*+(?![.{DROPPED} ;,:–—\"”’»-])"
+    rf"|{DROPPED}*+(?:(?=[;,:][^{DROPPED} ;,:)\].–—-])|(?=[;,:]? [^{DROPPED} ;,:.!?)\]}}”’%(\[–—-])))"
 )
 
 
@@ -34,7 +35,7 @@ def mend(text: str) -> str:
     closed = _PLAIN_GAP.sub("", text.replace("\xa0", " ").strip())
     if "  " not in closed:
         if closed.isprintable():  # as most paragraphs are then: no mark and no odd space is left
-            return closed
+            return "" if _says_nothing(closed) else closed
         if closed.replace(DROPPED, "").isprintable():
             return single_spaces(_join(closed))
     return single_spaces(_join(_PLAIN_GAP.sub("", single_spaces(text))))
@@ -61,7 +62,12 @@ def _join(text: str) -> str:
         pieces[-1], joint, after = _joint(pieces[-1], run, after)
         pieces += [joint, after] if started else ["", _LEADING.sub("", after)]
     joined = "".join(pieces)
-    return joined if not rest or joined.strip(" .,;:–—-") else ""
+    return "" if rest and _says_nothing(joined) else joined
+
+
+def _says_nothing(text: str) -> bool:
+    """Whether only the punctuation around what was dropped is left; an ellipsis says that something is missing."""
+    return text.strip(" ,;:–—-") in ("", ".")
 
 
 def _joint(before: str, run: str, after: str) -> tuple[str, str, str]:

@@ -1,5 +1,7 @@
 """Templates by name, for those that need no code of their own. All names are lower case."""
 
+from rag.corpus.wikitext.marks import JOINED
+
 # Templates that show their first argument.
 _FIRST_ARGUMENT = """
 !xt|-r|abbr|abbrlink|acronym|afl year|all caps|allcaps|anli|annotated link|arabic|armenian|as written|asiantitle|au|
@@ -27,7 +29,8 @@ FIRST_ARGUMENT = tuple(name.strip() for name in _FIRST_ARGUMENT.replace("\n", ""
 CONSTANTS = {
     "!": "|", "pipe": "|", "=": "=", "·": " · ", "•": " • ", "dot": " · ", "bull": " • ", "middot": " · ",
     "nbsp": " ", "spaces": " ", "space": " ", "thinsp": " ", "thin space": " ", "hsp": " ", "hair space": " ",
-    "shy": "", "zwsp": "", "zwnj": "\u200c", "zwj": "\u200d", "wbr": "", "ndash": "–", "en dash": "–", "–": "–",
+    "shy": JOINED, "zwsp": JOINED, "zwnj": "\u200c", "zwj": "\u200d", "wbr": JOINED, "ndash": "–",
+    "en dash": "–", "–": "–",
     "mdash": "—", "em dash": "—", "—": "—", "snd": " – ", "spnd": " – ", "spaced ndash": " – ",
     "spaced en dash": " – ", "dash": " – ", "snds": " – ", "mdashb": "—", "ndashb": "–", "smd": " — ",
     "spaced mdash": " — ", "\\": " / ", "slash": "/", "okina": "ʻ", "‘okina": "ʻ", "hamza": "ʾ", "ayin": "ʿ",
@@ -37,7 +40,7 @@ CONSTANTS = {
     "...": "...", "break": " ", "crlf": "\n", "paragraph": "\n\n", "pb": "\n\n", "in5": " ",
     "indent": " ", "pad": " ", "gap": " ", "quad": " ", "ensp": " ", "emsp": " ", "en space": " ", "em space": " ",
     "nnbsp": " ", "figure space": " ", "fsp": " ", "figs": " ", "nb5": " ", "nb10": " ", "sp": " ", "hairsp": " ",
-    "thinspace": " ", "0": " ", "zero width space": "", "zero width joiner": "\u200d",
+    "thinspace": " ", "0": " ", "zero width space": JOINED, "zero width joiner": "\u200d",
     "zero width non-joiner": "\u200c", "soft hyphen": "", "softhyphen": "", "nbhyph": "-", "nbhyphen": "-",
     "nbh": "-", "hyphen": "-", "nbdash": "–", "nbndash": "–", "spaced em dash": " — ", "sdash": " – ",
     "nsndns": " – ", "spacedmdash": " — ", "spacedndash": " – ", "emdash": "—", "endash": "–", "bullet": " • ",

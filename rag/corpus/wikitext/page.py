@@ -40,7 +40,7 @@ from rag.corpus.wikitext.pronunciation import settle_brackets
 from rag.corpus.wikitext.tables import one_line, paragraphs, table_text
 from rag.corpus.wikitext.tags import strip_extensions
 from rag.corpus.wikitext.templates import (
-    OF_THE_DAY,
+    INCOMPLETE,
     ROWS,
     WITH_PROSE,
     find_handler,
@@ -204,7 +204,7 @@ class _Renderer:
         if not handler.visible:
             return DROPPED
         shown = show_template(handler, self.between(construct.body, construct.close, depth + 1))
-        if not shown and name in OF_THE_DAY:
+        if not shown and name in INCOMPLETE:
             self.unrendered[name] += 1
         return protect_separators(shown) or DROPPED
 

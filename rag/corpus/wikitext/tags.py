@@ -40,8 +40,11 @@ def strip_extensions(text: str) -> str:
     while tag := _OPEN.search(text, position):
         pieces.append(text[position : tag.start()])
         position = tag.end()
+        if tag.lastgroup == "whole":
+            pieces.append(DROPPED)
+            continue
         name = (tag["name"] or _COMMENT).lower()
-        if tag["whole"] or (tag["name"] and tag["attributes"].endswith("/")):
+        if tag["name"] and tag["attributes"].endswith("/"):
             pieces.append(DROPPED)
         elif end := closing.after(name, position):
             shown, position = _content(text, name, tag, end)

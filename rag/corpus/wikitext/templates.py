@@ -26,8 +26,9 @@ from rag.corpus.wikitext.names import (
 from rag.corpus.wikitext.patterns import PATTERNS
 from rag.corpus.wikitext.units import find_unit
 
-# These show nothing here where they would count up to the day of reading.
-OF_THE_DAY = frozenset({"age", "age in years", "age at date", "age in days", "number of days", "days between"})
+# These show nothing here where they would count up to the day of reading, or where nothing is known of a unit.
+INCOMPLETE = frozenset({"age", "age in years", "age at date", "age in days", "number of days", "days between",
+                        "convert", "conv", "convert/2", "unit conversion", "cvt"})  # fmt: skip
 _MAX_NAME = 80
 _CONVERSION = re.compile(r"([a-z/0-9]{1,5}) to ([a-z/0-9]{1,5})$")
 
