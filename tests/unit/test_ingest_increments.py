@@ -15,7 +15,6 @@ from rag.corpus.wikitext import Rendered, RenderOptions, render
 from tests.support.dump_fixtures import Revision, page_xml, text_xml
 from tests.support.small_wiki import article, contents, redirect, small_pieces, titled, write_dump
 
-_Page = tuple[int, int, str, str]  # page id, revision id, title, text
 _COPY = "This sentence stands on some pages of the wiki, so that there are duplicates to find and to drop."
 _OLD = [
     article(1, 250),
@@ -216,24 +215,27 @@ def test_an_earlier_ingest_that_is_none_is_not_asked(tmp_path: Path, folder: str
     assert report == ingest(spec, PassageConfig(), tmp_path / "afresh")
 
 
-_PAGES = st.lists(
-    st.tuples(st.integers(1, 4), st.integers(0, 2), st.sampled_from("AB"), st.sampled_from(["", "one two", "three"])),
-    max_size=6,
+_TEXTS = st.sampled_from(["", "one two", "three", "one two three four five"])
+_TWO_DUMPS = st.lists(
+    st.tuples(st.integers(1, 6), st.integers(0, 2), st.sampled_from("AB"), _TEXTS, _TEXTS), min_size=1, max_size=6
 )
 
 
 @settings(max_examples=60, deadline=None, derandomize=True)
-@given(_PAGES, _PAGES, st.integers(1, 3), st.booleans())
+@given(_TWO_DUMPS, st.integers(0, 5), st.integers(1, 3), st.booleans())
 def test_equal_ids_with_any_texts_give_the_bytes_of_a_fresh_ingest(
-    tmp_path_factory: pytest.TempPathFactory, old: list[_Page], new: list[_Page], shard_rows: int, drop: bool
+    tmp_path_factory: pytest.TempPathFactory,
+    pages: list[tuple[int, int, str, str, str]],
+    added: int,
+    shard_rows: int,
+    drop: bool,
 ) -> None:
+    """Both dumps have the same ids, revisions and titles; the newer one has other texts, and begins with more pages."""
     folder = tmp_path_factory.mktemp("increments")
     options = PassageConfig(exact_duplicates="drop" if drop else "keep", words=2)
-    before, after = (
-        _spec(folder, name, [page_xml(page, title, Revision(revision, text=text_xml(text)))
-                             for page, revision, title, text in pages])
-        for name, pages in (("old", old), ("new", new))
-    )  # fmt: skip
+    old = [page_xml(page, title, Revision(number, text=text_xml(text))) for page, number, title, text, _ in pages]
+    new = [page_xml(page, title, Revision(number, text=text_xml(text))) for page, number, title, _, text in pages]
+    before, after = _spec(folder, "old", old), _spec(folder, "new", [*new[:added:-1], *new])
     with small_pieces(block_bytes=300, shard_rows=shard_rows):
         ingest(before, options, folder / "old")
         afresh = ingest(after, options, folder / "afresh")
