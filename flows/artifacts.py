@@ -100,9 +100,9 @@ class ArtifactStore:
         reason = "cached" if isinstance(found, Sound) else self._reason(slot, found)
         return Plan(slot.record, isinstance(found, Sound), reason)
 
-    def artifacts(self) -> Iterator[Artifact]:
-        """Every finished artifact with a sound manifest, by stage and name; sizes are not checked."""
-        for path in sorted(self.root.glob(f"*/*/{MANIFEST}")):
+    def artifacts(self, stage: str = "*") -> Iterator[Artifact]:
+        """Every finished artifact with a sound manifest, of one stage or of all, by name; sizes are not checked."""
+        for path in sorted(self.root.glob(f"{stage}/*/{MANIFEST}")):
             if re.fullmatch(r".+-[0-9a-f]{16}", path.parent.name):
                 found = read_manifest(path.parent)
                 if isinstance(found, Sound):

@@ -74,7 +74,7 @@ def encode_passages(run: StudyRun, passages: Artifact) -> Artifact:
         table = PassageTable.load([passages.folder])
         columns = ("passage_id", "title", "text", "text_sha1")
         rows = SourcePassages(*(table.column(column).to_pylist() for column in columns))
-        known = [VectorFile.open(found.folder) for found in run.artifacts.artifacts() if found.stage == "vectors"]
+        known = [VectorFile.open(found.folder) for found in run.artifacts.artifacts("vectors")]
         encoder = open_context_encoder(run)
         encoder.module.to(run.device)
         report = encode_source(rows, encoder, folder, known, run.progress("shards"))

@@ -104,8 +104,11 @@ def _reusable(run: StudyRun, source: str, identity: Mapping[str, Any]) -> Path |
 def _earlier(run: StudyRun, source: str) -> list[Artifact]:
     """Passages of the source that the study names as the older snapshot, or of this one; the newest first."""
     names = {source, run.study.sources[source].previous}
-    found = [one for one in run.artifacts.artifacts() if one.stage == "passages" and one.name in names]
-    found = [one for one in found if "summary" in one.facts and "content" in one.manifest.config]
+    found = [
+        one
+        for one in run.artifacts.artifacts("passages")
+        if one.name in names and "summary" in one.facts and "content" in one.manifest.config
+    ]
     return sorted(found, key=lambda artifact: artifact.created_at, reverse=True)
 
 

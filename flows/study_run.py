@@ -151,7 +151,7 @@ class StudyRun:
         if (stage, name) in self._made:
             return self._made[stage, name]
         wanted = self.rows.latest.get(StageKey(stage, name))
-        found = [one for one in self.artifacts.artifacts() if one.stage == stage and one.fingerprint == wanted]
+        found = [one for one in self.artifacts.artifacts(stage) if one.fingerprint == wanted]
         if not found:
             raise ConfigError(f"{self.study.name} has no {stage} {name} yet; run openbook run {self.reference} first")
         return found[0]

@@ -72,8 +72,8 @@ def make_batch(recipe: Recipe, batch: Batch, earlier: EarlierIngest | None = Non
     """The rows, ledger and rejects of one batch.
 
     A page that ``earlier`` knows in the same revision and text is copied from there. A page whose id an earlier page
-    of the batch has is a reject. Raises DumpError where a block cannot be
-    read, and DataError for a ready-made passage of more words than the table can count.
+    of the batch has is a reject. Raises DumpError where a block cannot be read, and DataError for a ready-made passage
+    of more words than the table can count.
     """
     rows = _Rows(recipe, earlier)
     if batch.block is not None:
