@@ -6,6 +6,16 @@ import regex
 
 # A run of letters, digits and combining marks, or one character that is neither space nor control.
 _WORD = regex.compile(r"[\p{L}\p{N}\p{M}]+|[^\p{Z}\p{C}]")
+# How the Penn Treebank, and so FEVER, writes what its own notation needs.
+TREEBANK_ESCAPES = {
+    "-LRB-": "(",
+    "-RRB-": ")",
+    "-LSB-": "[",
+    "-RSB-": "]",
+    "-LCB-": "{",
+    "-RCB-": "}",
+    "-COLON-": ":",
+}
 
 
 def decompose(text: str) -> str:

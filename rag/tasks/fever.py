@@ -7,17 +7,9 @@ from typing import Any
 from rag.errors import DataError
 from rag.records import Question
 from rag.tasks.taskfile import Row, TaskFile, checked_text, collect, identifier_of, json_rows, text_of
+from rag.text import TREEBANK_ESCAPES
 
 LABELS = ("SUPPORTS", "REFUTES", "NOT ENOUGH INFO")
-_ESCAPES = {
-    "-LRB-": "(",
-    "-RRB-": ")",
-    "-LSB-": "[",
-    "-RSB-": "]",
-    "-LCB-": "{",
-    "-RCB-": "}",
-    "-COLON-": ":",
-}
 
 
 def read(path: Path) -> TaskFile:
@@ -34,7 +26,7 @@ def page_title(page: str) -> str:
     >>> page_title("Soul_Food_-LRB-film-RRB-")
     'Soul Food (film)'
     """
-    for escape, character in _ESCAPES.items():
+    for escape, character in TREEBANK_ESCAPES.items():
         page = page.replace(escape, character)
     return unicodedata.normalize("NFC", page.replace("_", " "))
 

@@ -13,48 +13,33 @@ from rag.corpus.duplicates.drop import drop_duplicates
 from rag.corpus.duplicates.find import DuplicateCounts, find_duplicates
 from rag.corpus.duplicates.sketches import band_rows, sketch
 from rag.errors import ConfigError, DataError, ResourceError
+from tests.support.duplicate_shards import NEAR, OTHER, TEXT, WORDS, write_shard
 
-_WORDS = [f"word{number}" for number in range(100)]
-_TEXT = " ".join(_WORDS)
-_NEAR = " ".join([*_WORDS[:50], "another", *_WORDS[51:]])  # 91 of 101 shingles are the same
-_DIGEST = ["0x723c9c108deb9427", "0xa359acc75e6e5d25"]  # of _TEXT
+_DIGEST = ["0x723c9c108deb9427", "0xa359acc75e6e5d25"]  # of TEXT
 _BANDS = ["0xd3044562a22587bb", "0x7c04e3a3ae556d73"]  # the first two
-_OTHER = " ".join(reversed(_WORDS))
-
-
-def _shard(path: Path, rows: list[tuple[int, str]], first: int = 0) -> Path:
-    """A shard of passages with these page ids and texts, written as the ingest does."""
-    table = pa.table(
-        {
-            "passage_id": pa.array([f"w:{page}:{first + row}" for row, (page, _) in enumerate(rows)], pa.string()),
-            "title": pa.array([f"Title {page}" for page, _ in rows], pa.string()),
-            "text": pa.array([text for _, text in rows], pa.string()),
-            "page_id": pa.array([page for page, _ in rows], pa.int64()),
-        }
-    )
-    pq.write_table(table, path, row_group_size=4096, compression="zstd", write_page_checksum=True)
-    return path
 
 
 def _find(tmp_path: Path, texts: list[str], pages: int = 10, same_page: bool = False) -> list[tuple[str, str, str]]:
-    shard = _shard(tmp_path / "passages-00000.parquet", [(1 if same_page else row, t) for row, t in enumerate(texts)])
+    shard = write_shard(
+        tmp_path / "passages-00000.parquet", [(1 if same_page else row, t) for row, t in enumerate(texts)]
+    )
     find_duplicates([shard], tmp_path / "duplicates.parquet", 0.8, pages)
     rows = pq.read_table(tmp_path / "duplicates.parquet").to_pylist()
     return [tuple(row[name].removeprefix("w:") for name in ("passage_id", "kind", "cluster")) for row in rows]
 
 
 def test_the_same_text_is_exact_whatever_its_case_and_title(tmp_path: Path) -> None:
-    assert _find(tmp_path, [_TEXT, _OTHER, _TEXT.upper(), _TEXT]) == [("2:2", "exact", "0:0"), ("3:3", "exact", "0:0")]
+    assert _find(tmp_path, [TEXT, OTHER, TEXT.upper(), TEXT]) == [("2:2", "exact", "0:0"), ("3:3", "exact", "0:0")]
 
 
 def test_similar_texts_are_near_and_say_how_similar(tmp_path: Path) -> None:
-    assert _find(tmp_path, [_OTHER, _TEXT, _NEAR]) == [("2:2", "near", "1:1")]
+    assert _find(tmp_path, [OTHER, TEXT, NEAR]) == [("2:2", "near", "1:1")]
     similarity = pq.read_table(tmp_path / "duplicates.parquet").column("similarity").to_pylist()
     assert similarity == [pytest.approx(91 / 101)]
 
 
 def test_a_copy_of_a_near_duplicate_is_exact_and_of_the_same_cluster(tmp_path: Path) -> None:
-    assert _find(tmp_path, [_TEXT, _NEAR, _NEAR]) == [("1:1", "near", "0:0"), ("2:2", "exact", "0:0")]
+    assert _find(tmp_path, [TEXT, NEAR, NEAR]) == [("1:1", "near", "0:0"), ("2:2", "exact", "0:0")]
 
 
 def test_texts_under_five_words_are_only_ever_exact(tmp_path: Path) -> None:
@@ -63,7 +48,7 @@ def test_texts_under_five_words_are_only_ever_exact(tmp_path: Path) -> None:
 
 
 def test_boilerplate_lists_every_member_the_first_too(tmp_path: Path) -> None:
-    found = _find(tmp_path, [_TEXT, _OTHER, _NEAR, _TEXT], pages=3)
+    found = _find(tmp_path, [TEXT, OTHER, NEAR, TEXT], pages=3)
     assert found == [(f"{row}:{row}", "boilerplate", "0:0") for row in (0, 2, 3)]
     assert pq.read_table(tmp_path / "duplicates.parquet").column("similarity").to_pylist() == [
         pytest.approx(91 / 101),
@@ -73,26 +58,26 @@ def test_boilerplate_lists_every_member_the_first_too(tmp_path: Path) -> None:
 
 
 def test_many_copies_on_one_page_are_no_boilerplate(tmp_path: Path) -> None:
-    assert {kind for _, kind, _ in _find(tmp_path, [_TEXT] * 5, pages=2, same_page=True)} == {"exact"}
+    assert {kind for _, kind, _ in _find(tmp_path, [TEXT] * 5, pages=2, same_page=True)} == {"exact"}
 
 
 def test_boilerplate_of_exact_copies_alone_is_wholly_similar(tmp_path: Path) -> None:
-    _find(tmp_path, [_TEXT, _TEXT], pages=2)
+    _find(tmp_path, [TEXT, TEXT], pages=2)
     assert pq.read_table(tmp_path / "duplicates.parquet").column("similarity").to_pylist() == [1.0, 1.0]
 
 
 def test_a_cluster_may_reach_over_shards(tmp_path: Path) -> None:
     shards = [
-        _shard(tmp_path / "passages-00000.parquet", [(1, _TEXT)]),
-        _shard(tmp_path / "passages-00001.parquet", []),
-        _shard(tmp_path / "passages-00002.parquet", [(2, _NEAR), (3, _TEXT)], first=1),
+        write_shard(tmp_path / "passages-00000.parquet", [(1, TEXT)]),
+        write_shard(tmp_path / "passages-00001.parquet", []),
+        write_shard(tmp_path / "passages-00002.parquet", [(2, NEAR), (3, TEXT)], first=1),
     ]
     counts = find_duplicates(shards, tmp_path / "duplicates.parquet", 0.8, 10)
     assert counts == DuplicateCounts(passages=3, exact=1, near=1, boilerplate=0, clusters=1, copies=1)
 
 
 def test_no_passages_have_no_duplicates(tmp_path: Path) -> None:
-    shard = _shard(tmp_path / "passages-00000.parquet", [])
+    shard = write_shard(tmp_path / "passages-00000.parquet", [])
     for shards in ([], [shard]):
         assert find_duplicates(shards, tmp_path / "d.parquet", 0.8, 10) == DuplicateCounts(0, 0, 0, 0, 0, 0)
         assert pq.read_table(tmp_path / "d.parquet").num_rows == 0
@@ -100,7 +85,7 @@ def test_no_passages_have_no_duplicates(tmp_path: Path) -> None:
 
 
 def test_progress_sees_every_row_group(tmp_path: Path) -> None:
-    shard = _shard(tmp_path / "passages-00000.parquet", [(row, f"{row} {_TEXT}") for row in range(5000)])
+    shard = write_shard(tmp_path / "passages-00000.parquet", [(row, f"{row} {TEXT}") for row in range(5000)])
     seen: list[object] = []
 
     def progress(groups):  # type: ignore[no-untyped-def]
@@ -121,29 +106,29 @@ def test_a_large_group_is_not_compared_all_with_all(tmp_path: Path, monkeypatch:
         return jaccard(*arguments)
 
     monkeypatch.setattr(duplicate_clusters, "jaccard", counted)
-    texts = [" ".join([*_WORDS[:70], *(f"{row}x{place}" for place in range(12))]) for row in range(300)]
+    texts = [" ".join([*WORDS[:70], *(f"{row}x{place}" for place in range(12))]) for row in range(300)]
     assert 0.6 < jaccard(shingles(texts[0]), shingles(texts[1])) < 0.8
     assert _find(tmp_path, texts) == []
     assert 0 < len(compared) <= 8 * 8 * len(texts)  # all with all would be 44,850 in each of 8 bands
 
 
 def test_similarity_of_sets_of_shingles() -> None:
-    assert jaccard(shingles(_TEXT), shingles(_OTHER)) == 0
+    assert jaccard(shingles(TEXT), shingles(OTHER)) == 0
     assert jaccard(frozenset(), frozenset()) == 0
-    assert jaccard(shingles(_TEXT), shingles(_NEAR), at_least=0.95) == pytest.approx(91 / 101)
-    assert jaccard(shingles(_TEXT), shingles(" ".join(_WORDS[:50])), at_least=0.5) == 0  # cannot reach it
+    assert jaccard(shingles(TEXT), shingles(NEAR), at_least=0.95) == pytest.approx(91 / 101)
+    assert jaccard(shingles(TEXT), shingles(" ".join(WORDS[:50])), at_least=0.5) == 0  # cannot reach it
 
 
 def test_the_sketch_is_the_same_everywhere() -> None:
     """A changed value here means that other candidates are found: the result of an ingest can change."""
-    values = sketch([_TEXT, "Ελλάδα is too short", _OTHER], rows=4)
+    values = sketch([TEXT, "Ελλάδα is too short", OTHER], rows=4)
     assert [hex(value) for value in values.digest[:, 0].tolist()] == _DIGEST
     assert [hex(value) for value in values.bands[:2, 0].tolist()] == _BANDS
     assert values.bands[:, 1].tolist() == [0] * 8
 
 
 def test_neighbours_in_a_batch_do_not_change_a_sketch() -> None:
-    texts = ["", _TEXT, "a", " ".join(_WORDS * 300), _OTHER, "b c d e f", "  "]
+    texts = ["", TEXT, "a", " ".join(WORDS * 300), OTHER, "b c d e f", "  "]
     together = sketch(texts, rows=2)
     for place, text in enumerate(texts):
         alone = sketch([text], rows=2)

@@ -14,35 +14,17 @@ import pytest
 from rag.corpus.duplicates.drop import drop_duplicates
 from rag.corpus.duplicates.find import DuplicateCounts, find_duplicates
 from rag.errors import DataError
-
-_WORDS = [f"word{number}" for number in range(100)]
-_TEXT = " ".join(_WORDS)
-_NEAR = " ".join([*_WORDS[:50], "another", *_WORDS[51:]])  # 91 of 101 shingles are the same
-_OTHER = " ".join(reversed(_WORDS))
-
-
-def _shard(path: Path, rows: list[tuple[int, str]], first: int = 0) -> Path:
-    """A shard of passages with these page ids and texts, written as the ingest does."""
-    table = pa.table(
-        {
-            "passage_id": pa.array([f"w:{page}:{first + row}" for row, (page, _) in enumerate(rows)], pa.string()),
-            "title": pa.array([f"Title {page}" for page, _ in rows], pa.string()),
-            "text": pa.array([text for _, text in rows], pa.string()),
-            "page_id": pa.array([page for page, _ in rows], pa.int64()),
-        }
-    )
-    pq.write_table(table, path, row_group_size=4096, compression="zstd", write_page_checksum=True)
-    return path
+from tests.support.duplicate_shards import NEAR, OTHER, TEXT, write_shard
 
 
 def _three_shards(folder: Path, pages: int = 900) -> list[Path]:
     """Shards of 300 passages; with fewer pages than passages, ids stand in them more than once."""
     folder.mkdir()
-    texts = [f"{_TEXT} {row // 3}" if row % 3 else f"{row} {_OTHER[row:]} {row}" for row in range(900)]
+    texts = [f"{TEXT} {row // 3}" if row % 3 else f"{row} {OTHER[row:]} {row}" for row in range(900)]
     rows = [(row % pages, text) for row, text in enumerate(texts)]
     if pages < 900:
-        return [_shard(folder / f"passages-{n:05d}.parquet", rows[n * 300 : n * 300 + 300]) for n in range(3)]
-    return [_shard(folder / f"passages-{n:05d}.parquet", rows[n * 300 : n * 300 + 300], n * 300) for n in range(3)]
+        return [write_shard(folder / f"passages-{n:05d}.parquet", rows[n * 300 : n * 300 + 300]) for n in range(3)]
+    return [write_shard(folder / f"passages-{n:05d}.parquet", rows[n * 300 : n * 300 + 300], n * 300) for n in range(3)]
 
 
 def _contents(folder: Path) -> dict[str, bytes]:
@@ -51,8 +33,8 @@ def _contents(folder: Path) -> dict[str, bytes]:
 
 def test_dropping_keeps_the_columns_and_rewrites_only_what_changes(tmp_path: Path) -> None:
     shards = [
-        _shard(tmp_path / "passages-00000.parquet", [(1, _TEXT)]),
-        _shard(tmp_path / "passages-00001.parquet", [(2, _TEXT), (3, _NEAR), (4, _OTHER)], first=1),
+        write_shard(tmp_path / "passages-00000.parquet", [(1, TEXT)]),
+        write_shard(tmp_path / "passages-00001.parquet", [(2, TEXT), (3, NEAR), (4, OTHER)], first=1),
     ]
     before, untouched = pq.read_table(shards[1]), shards[0].stat().st_ino
     find_duplicates(shards, tmp_path / "d.parquet", 0.8, 10)
@@ -61,15 +43,15 @@ def test_dropping_keeps_the_columns_and_rewrites_only_what_changes(tmp_path: Pat
     assert pq.read_table(shards[1]).equals(before.slice(1))
     assert shards[0].stat().st_ino == untouched
     # The rewritten shard is what the ingest would have written.
-    again = _shard(tmp_path / "again.parquet", [(3, _NEAR), (4, _OTHER)], first=2)
+    again = write_shard(tmp_path / "again.parquet", [(3, NEAR), (4, OTHER)], first=2)
     assert shards[1].read_bytes() == again.read_bytes()
     assert drop_duplicates(shards, tmp_path / "d.parquet", frozenset({"exact"})) == 1
     assert shards[1].read_bytes() == again.read_bytes()
 
 
 def test_of_passages_with_one_id_only_the_listed_row_goes(tmp_path: Path) -> None:
-    rows = [[(1, _TEXT), (1, _OTHER)], [(1, _TEXT), (1, _NEAR)]]
-    shards = [_shard(tmp_path / f"passages-{number:05d}.parquet", part) for number, part in enumerate(rows)]
+    rows = [[(1, TEXT), (1, OTHER)], [(1, TEXT), (1, NEAR)]]
+    shards = [write_shard(tmp_path / f"passages-{number:05d}.parquet", part) for number, part in enumerate(rows)]
     ids = [pq.read_table(shard).column("passage_id").to_pylist() for shard in shards]
     assert ids[0] == ids[1]
     find_duplicates(shards, tmp_path / "d.parquet", 0.95, 10)
@@ -77,7 +59,7 @@ def test_of_passages_with_one_id_only_the_listed_row_goes(tmp_path: Path) -> Non
     for _ in range(2):
         assert drop_duplicates(shards, tmp_path / "d.parquet", frozenset({"exact"})) == 1
         assert [text for shard in shards for text in pq.read_table(shard).column("text").to_pylist()] == [
-            _TEXT, _OTHER, _NEAR,
+            TEXT, OTHER, NEAR,
         ]  # fmt: skip
 
 
@@ -86,7 +68,7 @@ _LEFT = [({"exact"}, [0, 2]), ({"boilerplate"}, []), ({"near"}, [0, 1, 2, 3]), (
 
 @pytest.mark.parametrize(("kinds", "left"), _LEFT)
 def test_exact_takes_the_copies_of_boilerplate_too(tmp_path: Path, kinds: set[str], left: list[int]) -> None:
-    shard = _shard(tmp_path / "passages-00000.parquet", list(enumerate([_TEXT, _TEXT.upper(), _NEAR, _NEAR])))
+    shard = write_shard(tmp_path / "passages-00000.parquet", list(enumerate([TEXT, TEXT.upper(), NEAR, NEAR])))
     before = pq.read_table(shard)
     counts = find_duplicates([shard], tmp_path / "d.parquet", 0.8, 2)
     assert counts == DuplicateCounts(passages=4, exact=0, near=0, boilerplate=4, clusters=1, copies=2)
@@ -111,7 +93,7 @@ def test_shards_that_are_not_those_of_the_list_are_refused(tmp_path: Path) -> No
 
 
 def test_a_damaged_shard_is_named(tmp_path: Path) -> None:
-    shard = _shard(tmp_path / "passages-00000.parquet", [(1, _TEXT), (2, _TEXT)])
+    shard = write_shard(tmp_path / "passages-00000.parquet", [(1, TEXT), (2, TEXT)])
     pq.write_table(pq.read_table(shard), shard, compression="none", write_page_checksum=True, use_dictionary=False)
     shard.write_bytes(shard.read_bytes().replace(b"word50 ", b"word51 "))
     with pytest.raises(DataError, match=r"passages-00000\.parquet cannot be read"):

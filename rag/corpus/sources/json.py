@@ -9,20 +9,11 @@ from typing import Any
 from rag.corpus.sources.article import Article, Record, make_article
 from rag.corpus.sources.files import SourceFile, numbered_lines, source_files
 from rag.errors import DataError
+from rag.text import TREEBANK_ESCAPES
 
 _ENDINGS = (".jsonl", ".jsonl.gz")
-# How the Penn Treebank, and so FEVER, writes what its own notation needs.
-_BRACKETS = {
-    "-LRB-": "(",
-    "-RRB-": ")",
-    "-LSB-": "[",
-    "-RSB-": "]",
-    "-LCB-": "{",
-    "-RCB-": "}",
-    "-COLON-": ":",
-    "``": '"',
-    "''": '"',
-}
+# The text of FEVER has the Treebank's quotation marks too; its titles have not.
+_BRACKETS = {**TREEBANK_ESCAPES, "``": '"', "''": '"'}
 _BRACKET = re.compile("|".join(map(re.escape, _BRACKETS)))
 _KILT_HEADING = "Section::::"
 _KILT_BULLET = re.compile(r"BULLET::::[ \t]*(?:-|[0-9]+\.)?[ \t]*")
