@@ -16,15 +16,29 @@ from pydantic import BaseModel, Field, PositiveFloat, ValidationError, model_val
 
 from rag.errors import ConfigError
 from rag.records import TaskName
+from rag.retrieval_config import (
+    Bm25Config,
+    EncoderConfig,
+    HybridConfig,
+    IndexConfig,
+    IndexKind,
+    RetrievalConfig,
+    RetrieverKind,
+)
 from rag.source_config import Frozen, PassageConfig, SourceConfig, SourceFormat
 
 __all__ = [
+    "Bm25Config",
     "EncoderConfig",
     "ExpectedValue",
     "GeneratorConfig",
+    "HybridConfig",
     "IndexConfig",
+    "IndexKind",
     "ModelConfig",
     "PassageConfig",
+    "RetrievalConfig",
+    "RetrieverKind",
     "SourceConfig",
     "SourceFormat",
     "StudyConfig",
@@ -33,18 +47,6 @@ __all__ = [
     "parse_study",
     "read_study",
 ]
-
-
-class EncoderConfig(Frozen):
-    """The bi-encoder of questions and passages."""
-
-    path: str = "facebook/dpr-question_encoder-single-nq-base"  # of questions; trained
-    context_path: str | None = None  # of passages; frozen; None: the same weights as ``path``
-    pooling: Literal["cls", "mean"] = "cls"
-    normalize: bool = False
-    max_question_tokens: int = Field(256, ge=8)
-    max_passage_tokens: int = Field(256, ge=8)
-    score_scale: float = Field(1.0, gt=0)  # multiplies question vectors: the inverse temperature of p(z|x)
 
 
 class GeneratorConfig(Frozen):
@@ -62,18 +64,6 @@ class GeneratorConfig(Frozen):
         return self
 
 
-class IndexConfig(Frozen):
-    """The passage index (DPR: HNSW with 512 neighbours; 128 is what the public RAG index uses)."""
-
-    kind: Literal["hnsw", "flat"] = "hnsw"
-    m: int = Field(128, ge=2)
-    ef_construction: int = Field(200, ge=1)
-    ef_search: int = Field(128, ge=1)
-    recall_at: int = Field(10, ge=1)
-    recall_questions: int = Field(200, ge=1)
-    min_recall: float = Field(0.95, ge=0, le=1)  # of the approximate index against exact search
-
-
 class TaskConfig(Frozen):
     """One task: its files, in their real format, and how its answers are decoded."""
 
@@ -82,6 +72,7 @@ class TaskConfig(Frozen):
     train_answers: Literal["all", "first"] = "all"  # one training pair per (question, answer), as in the paper
     dev: str | None = None
     test: str
+    answers: Literal["strings", "patterns"] = "strings"  # patterns: regular expressions, as CuratedTREC's
     expected_test_rows: int | None = None
     prefix: str = ""  # put before the question for the generator only; the retriever sees the raw question
     num_beams: int = Field(1, ge=1)  # greedy for question answering, 4 beams for generation
@@ -93,6 +84,8 @@ class TaskConfig(Frozen):
     def _fever_has_labels(self) -> "TaskConfig":
         if (self.reader == "fever") != bool(self.labels):
             raise ValueError("labels belong to fever tasks and to no other; fever needs a word for every label")
+        if self.answers == "patterns" and self.reader != "open-qa":
+            raise ValueError(f"answers = 'patterns' is for open-qa only, and this is {self.reader!r}; leave it out")
         return self
 
 
@@ -104,6 +97,7 @@ class ModelConfig(Frozen):
 
     family: Literal["rag-token", "rag-sequence", "closed-book"]
     corpus: str | None = None  # the passage index it is trained and tested with; None only for closed-book
+    retriever: RetrieverKind = "dense"  # bm25: its scores are the logits of p(z|x), as in the paper's ablation
     tasks: dict[str, PositiveFloat] = Field(min_length=1)  # trained on the mixture of these, drawn by weight
     n_docs: int = Field(5, ge=1)
     test_n_docs: int | None = Field(None, ge=1)  # None: n_docs
@@ -158,6 +152,9 @@ class StudyConfig(Frozen):
     encoder: EncoderConfig = EncoderConfig()
     generator: GeneratorConfig = GeneratorConfig()
     index: IndexConfig = IndexConfig()
+    bm25: Bm25Config = Bm25Config()
+    hybrid: HybridConfig = HybridConfig()
+    retrieval: RetrievalConfig = RetrievalConfig()
     tasks: dict[str, TaskConfig]
     models: dict[str, ModelConfig]
     swap: SwapConfig | None = None

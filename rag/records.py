@@ -90,3 +90,13 @@ class Metric(NamedTuple):
     n_errors: int
     unit: str  # "fraction"
     signature: str  # normaliser, version and options that define the number
+
+
+class StageEstimate(NamedTuple):
+    """One stage before it starts."""
+
+    stage: str
+    rows: int
+    memory_bytes: int
+    disk_bytes: int
+    seconds: float | None  # None: depends on what nobody here knows, such as a network

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from rag.config import SourceFormat
+from rag.records import StageEstimate
 
 _XML_PER_BYTE = {".bz2": 4.2, ".gz": 3.3, ".zst": 3.6, ".xz": 5.0}  # how far pages-articles files expand
 _XML_PER_ARTICLE = 100e9 / 7e6  # bytes
@@ -48,16 +49,6 @@ class IngestRates(NamedTuple):
     xml_bytes_per_second: float  # of one process, from the compressed dump to passages on disk
     bytes_per_passage: float  # on disk
     workers: int
-
-
-class StageEstimate(NamedTuple):
-    """One stage before it starts."""
-
-    stage: str
-    rows: int
-    memory_bytes: int
-    disk_bytes: int
-    seconds: float | None  # None: depends on what nobody here knows, such as a network
 
 
 def xml_bytes(name: str, size: int) -> int:

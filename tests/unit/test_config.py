@@ -109,4 +109,4 @@ def test_files_that_are_no_study(tmp_path: Path) -> None:
 def test_defaults_are_the_papers() -> None:
     assert TaskConfig(reader="open-qa", test="t").num_beams == 1  # greedy question answering
     assert TaskConfig(reader="open-qa", test="t").sequence_decoding == "thorough"
-    assert (IndexConfig().kind, IndexConfig().ef_construction) == ("hnsw", 200)
+    assert (IndexConfig().kind, IndexConfig().m, IndexConfig().ef_construction) == ("auto", 128, 200)
