@@ -17,7 +17,8 @@ from rag.config import SourceConfig, StudyConfig, read_study
 from rag.errors import ConfigError, DataError, ResourceError
 
 if TYPE_CHECKING:
-    from rag.corpus.estimate import IngestRates, StageEstimate
+    from rag.corpus.estimate import IngestRates
+    from rag.records import StageEstimate
 
 # A real dump of 6 MB that installs as a package: what one second of work does is measured on it.
 _SAMPLE = "package:gensim/test/test_data/enwiki-latest-pages-articles1.xml-p000000010p000030302-shortened.bz2"

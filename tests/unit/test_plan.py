@@ -9,8 +9,9 @@ from flows.result_tables import print_plan
 from flows.sources import _require_a_date, remote_files
 from rag.config import SourceConfig, SourceFormat, parse_study
 from rag.corpus.download.files import RemoteFile, WebOptions
-from rag.corpus.estimate import IngestRates, StageEstimate, estimate_ingest, unpacked_bytes, xml_bytes
+from rag.corpus.estimate import IngestRates, estimate_ingest, unpacked_bytes, xml_bytes
 from rag.errors import ConfigError, ResourceError
+from rag.records import StageEstimate
 from tests.support.dump_server import serving
 from tests.support.shared_data import shared_data
 
