@@ -1,15 +1,15 @@
 """One question at a time, with the models and indexes that a study has made."""
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple, get_args
 
-from flows.corpora import Corpus, find_corpus, open_question_encoder, open_rag, open_retriever
+from flows.corpora import Corpus, find_corpus, open_rag, open_retriever
 from flows.study_run import StudyRun, open_run
+from rag.config import RetrieverKind
 from rag.errors import ConfigError
 
 if TYPE_CHECKING:
     from rag.records import Passage, Prediction
-
-_SHOWN_PASSAGES = 5
 
 
 class FoundPassage(NamedTuple):
@@ -20,19 +20,29 @@ class FoundPassage(NamedTuple):
     url: str  # of the revision that it was cut from; "" where the source has no such address
 
 
-def find_passages(study: str, question: str, index: str | None) -> list[FoundPassage]:
-    """The best passages of an index for a question, with their scores and where they are from."""
+def open_search(
+    study: str, index: str | None, retriever: str, overrides: tuple[str, ...] = ()
+) -> Callable[[str, int], list[FoundPassage]]:
+    """A search over a corpus that a study has indexed: question and number of passages to what is found, best first.
+
+    Everything is loaded once, before it returns. Raises ConfigError where the study has no such corpus or retriever.
+    """
     from rag.corpus.ingest.ledger import revision_url
 
-    run = open_run(study)
-    corpus = _corpus(run, index or next(reversed(run.study.corpora), ""))
-    vectors = open_question_encoder(run).encode_questions([question])
-    found = open_retriever(corpus).search(vectors, _SHOWN_PASSAGES)
+    run = open_run(study, overrides)
+    corpus = _corpus(run, index or next(reversed(run.study.corpora), ""), _retriever_kind(retriever))
+    found_by = open_retriever(run, corpus)
     bases = {part.name: part.facts["site"].get("base", "") for part in corpus.passages}
-    return [
-        FoundPassage(score, passage, revision_url(bases[passage.passage_id.partition(":")[0]], passage.revision_id))
-        for score, passage in zip(found.doc_scores[0].tolist(), found.passages[0], strict=False)
-    ]
+
+    def search(question: str, n_docs: int) -> list[FoundPassage]:
+        found = found_by.retrieve([question], n_docs)
+        return [
+            FoundPassage(score, passage, revision_url(bases[passage.passage_id.partition(":")[0]], passage.revision_id))
+            for score, passage in zip(found.doc_scores[0].tolist(), found.passages[0], strict=False)
+        ]
+
+    search("warm up", 1)  # the first search of a process pays for what is mapped and loaded late
+    return search
 
 
 def answer(study: str, question: str, index: str | None, model: str | None) -> "Prediction":
@@ -46,15 +56,22 @@ def answer(study: str, question: str, index: str | None, model: str | None) -> "
     name = model or next(iter(models), "")
     if name not in models:
         raise ConfigError(f"--model {name!r}: {study} has the RAG models {', '.join(models) or '(none)'}")
-    corpus = _corpus(run, index or str(run.study.models[name].corpus))
+    corpus = _corpus(run, index or str(run.study.models[name].corpus), run.study.models[name].retriever)
     rag = open_rag(run, name, run.result("model", name), corpus)
     tasks = [task for task in run.study.tasks.values() if task.reader == "open-qa"]
     task = tasks[0] if tasks else TaskConfig(reader="open-qa", test="-")
     return next(iter(answer_questions(rag, task, [Question("asked", "open-qa", question, ())])))
 
 
-def _corpus(run: StudyRun, name: str) -> Corpus:
+def _retriever_kind(name: str) -> RetrieverKind:
+    known: tuple[RetrieverKind, ...] = get_args(RetrieverKind)
+    if name not in known:
+        raise ConfigError(f"--retriever {name!r}: use one of {', '.join(known)}")
+    return known[known.index(name)]
+
+
+def _corpus(run: StudyRun, name: str, retriever: RetrieverKind) -> Corpus:
     if name not in run.study.corpora:
         known = ", ".join(run.study.corpora) or "(none: name one under [corpora])"
         raise ConfigError(f"--index {name!r}: {run.study.name} has the corpora {known}")
-    return find_corpus(run, name)
+    return find_corpus(run, name, retriever)

@@ -1,41 +1,53 @@
-"""Validated passages to a passage index whose loss against exact search is known."""
+"""Validated passages to what finds them: vectors, a passage index, a BM25 index, each checked before it is used."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from prefect import flow
 
-from data_checks.errors import CheckFailed
 from flows.artifacts import Artifact, BuildResult
+from flows.check_index import check_known_items
 from flows.checks import check_stage
-from flows.corpora import encoder_identity, find_questions, open_context_encoder, open_question_encoder
-from flows.recording import record_dataset, record_recall
+from flows.corpora import (
+    Corpus,
+    encoder_identity,
+    find_corpus,
+    followed_corpus,
+    index_kind,
+    model_path,
+    open_index,
+    passage_ids,
+    retrievers_of,
+)
+from flows.encode_shards import EncoderFolder, PassageFolders, shard_runner
+from flows.measure_recall import measure_recall
+from flows.recording import record_dataset
+from flows.room import require_room
+from flows.settings import memory_bytes
 from flows.study_run import StudyRun, study_run
 from flows.tasks import run_name
-from rag.config import IndexConfig
+from rag.config import IndexKind
 
 if TYPE_CHECKING:
     from data_checks.results import CheckReport
 
-_RECALL_AT = (1, 5, 10, 20)
-
 
 @flow(name="build-index", flow_run_name=run_name("build index: {study} {corpus}"))
 def build_index(study: str, corpus: str, overrides: tuple[str, ...] = ()) -> None:
-    """Encode the corpus's sources, index them, and stop where the index finds too little of the exact result."""
+    """Make what the study's retrievers search the corpus by, and stop where that finds too little."""
     with study_run(study, overrides) as run:
-        sources = tuple(run.result("passages", source) for source in run.study.corpora[corpus])
-        check_coverage(run, corpus, sources)
-        vectors = tuple(encode_passages(run, source) for source in sources)
-        index = index_vectors(run, corpus, sources, vectors, run.study.index)
-        flat = run.study.index.model_copy(update={"kind": "flat"})
-        exact = index if run.study.index == flat else index_vectors(run, corpus, sources, vectors, flat)
-        questions = find_questions(run, run.study.tasks)
-        if questions:
-            measure_recall(run, corpus, {"index": index, "exact": exact}, vectors, questions)
-        else:
-            run.terminal.note(f"recall {corpus}: not measured, for the study has no questions to search with")
+        passages = tuple(run.result("passages", source) for source in run.study.corpora[corpus])
+        check_coverage(run, corpus, passages)
+        wanted = retrievers_of(run.study)
+        if wanted - {"dense"}:
+            index_words(run, corpus, passages)
+        if wanted - {"bm25"}:
+            require_room(run, corpus, passages)
+            vectors = tuple(encode_passages(run, source) for source in passages)
+            index_vectors(run, corpus, passages, vectors)
+            measure_recall(run, find_corpus(run, corpus))
+            check_known_items(run, find_corpus(run, corpus))
 
 
 def check_coverage(run: StudyRun, corpus: str, passages: Sequence[Artifact]) -> None:
@@ -56,35 +68,44 @@ def check_coverage(run: StudyRun, corpus: str, passages: Sequence[Artifact]) -> 
 
         shards = [shard for part in passages for shard in passage_files(part.folder)]
         questions = {name: read_questions(part.file("questions.parquet"), "dev") for name, part in tasks.items()}
-        covered = {name: answer_coverage(shards, asked, run.progress("shards")) for name, asked in questions.items()}
+        covered = {
+            name: answer_coverage(shards, asked, run.progress("shards"), run.study.tasks[name].answers == "patterns")
+            for name, asked in questions.items()
+        }
         return check(corpus, {name: coverage._asdict() for name, coverage in covered.items()})
 
     parents = {f"{part.stage}:{part.name}": part for part in (*passages, *tasks.values())}
     code = ["data_checks.passages", "rag.corpus.coverage", "rag.tasks.table"]
-    check_stage(run, "coverage-checks", corpus, reports, parents, code, {})
+    identity = {"answers": {name: run.study.tasks[name].answers for name in tasks}}
+    check_stage(run, "coverage-checks", corpus, reports, parents, code, identity)
 
 
 def encode_passages(run: StudyRun, passages: Artifact) -> Artifact:
     """The vectors of one source. Texts that another source has too are copied, not encoded again."""
+    config = run.study.encoder
+    name = config.context_path or config.path
 
     def build(folder: Path) -> BuildResult:
-        from rag.corpus.passages import PassageTable
-        from rag.retrieval.vectors import SourcePassages, VectorFile, encode_source
+        from rag.retrieval.encode import encode_source
+        from rag.retrieval.vectors import VectorFile
 
-        table = PassageTable.load([passages.folder])
-        columns = ("passage_id", "title", "text", "text_sha1")
-        rows = SourcePassages(*(table.column(column).to_pylist() for column in columns))
-        known = [VectorFile.open(found.folder) for found in run.artifacts.artifacts("vectors")]
-        encoder = open_context_encoder(run)
-        encoder.module.to(run.device)
-        report = encode_source(rows, encoder, folder, known, run.progress("shards"))
-        return BuildResult({"rows_in": len(rows.ids), "rows_out": len(rows.ids)}, report._asdict())
+        report = encode_source(
+            PassageFolders((passages.folder,)),
+            EncoderFolder(model_path(run, name), config, name, run.device),
+            folder,
+            known=[found.folder for found in run.artifacts.artifacts("vectors")],
+            run_shards=shard_runner(run.settings, run.device),
+            progress=run.progress("passages"),
+            notify=run.terminal.note,
+        )
+        counts = {"rows_in": passages.counts["rows_out"], "rows_out": sum(report)}
+        return BuildResult(counts, {**report._asdict(), "dim": VectorFile.open(folder).dim})
 
     vectors = run.stage(
         "vectors",
         passages.name,
         build,
-        code=["rag.retrieval.vectors"],
+        code=["rag.retrieval.encode"],
         config=encoder_identity(run, "passage"),
         parents={"passages": passages},
         versions=("torch", "transformers"),
@@ -105,105 +126,96 @@ def _show_changes(run: StudyRun, source: str, vectors: Artifact) -> None:
         )
 
 
-def index_vectors(
-    run: StudyRun, corpus: str, passages: Sequence[Artifact], vectors: Sequence[Artifact], config: IndexConfig
-) -> Artifact:
-    """The index of all sources of a corpus, of the kind that ``config`` says."""
+def index_vectors(run: StudyRun, corpus: str, passages: Sequence[Artifact], vectors: Sequence[Artifact]) -> Artifact:
+    """The index of all sources of a corpus; where it follows another corpus, that one's index with the changes."""
+    from rag.retrieval.index_kinds import build_options
+
+    kind = choose_kind(run, corpus, vectors)
+    before = _index_before(run, corpus, kind)
 
     def build(folder: Path) -> BuildResult:
         from rag.corpus.passages import PassageTable
-        from rag.retrieval.index import build_index_from_files
+        from rag.retrieval.index_build import build_index_from_files, match_files
+        from rag.retrieval.index_update import update_index
         from rag.retrieval.vectors import VectorFile
 
-        table = PassageTable.load([part.folder for part in passages])
-        ids = [passage_id for chunk in table.passage_ids.chunks for passage_id in chunk.to_pylist()]
+        ids = passage_ids(PassageTable.load([part.folder for part in passages]))
         files = [VectorFile.open(part.folder) for part in vectors]
-        built = build_index_from_files(files, ids, config, run.progress("batches"))
+        progress, change = run.progress("batches"), {}
+        if before:
+            built, changed = update_index(open_index(run, before), *match_files(files, ids), progress)
+            change = changed._asdict()
+        else:
+            built = build_index_from_files(files, ids, run.study.index, kind, progress)
         built.save(folder)
-        return BuildResult({"rows_in": len(ids), "rows_out": built.ntotal}, {"kind": config.kind, "dim": built.dim})
+        facts = {"kind": kind, "dim": built.dim, "units": built.info.units, **change}
+        return BuildResult({"rows_in": sum(file.count for file in files), "rows_out": built.ntotal}, facts)
 
-    own = {"flat": (), "hnsw": ("m", "ef_construction", "ef_search")}[config.kind]
+    parts = {f"{part.stage}:{part.name}": part for part in (*passages, *vectors)}
     index = run.stage(
         "index",
-        f"{corpus}-{config.kind}",
+        corpus,
         build,
-        code=["rag.retrieval.index"],
-        config={"kind": config.kind, **{name: getattr(config, name) for name in own}},
-        parents={f"{part.stage}:{part.name}": part for part in (*passages, *vectors)},
+        code=["rag.retrieval.index_build", "rag.retrieval.index_update"],
+        config={"kind": kind, **build_options(kind, run.study.index)},
+        parents=parts | ({"previous": before.index} if before and before.index else {}),
         versions=("faiss-cpu",),
     )
     record_dataset(run, "index", index)
     return index
 
 
-def measure_recall(
-    run: StudyRun,
-    corpus: str,
-    indexes: Mapping[str, Artifact],
-    vectors: Sequence[Artifact],
-    questions: Mapping[str, Artifact],
-) -> None:
-    """Recall of the index against exact search on the study's own questions.
+def choose_kind(run: StudyRun, corpus: str, vectors: Sequence[Artifact]) -> IndexKind:
+    """The kind that the study says, or that fits into this machine's memory."""
+    from rag.retrieval.index_kinds import build_bytes, resolve_kind
 
-    Raises CheckFailed below the study's bar.
-    """
-    config = run.study.index
+    config, rows = run.study.index, sum(part.counts["rows_out"] for part in vectors)
+    dim, memory = vectors[0].facts["dim"], memory_bytes(run.settings)
+    kind = resolve_kind(config, rows, dim, memory)
+    if config.kind == "auto" and kind != "hnsw":
+        needed = build_bytes("hnsw", rows, dim, config)
+        run.terminal.note(
+            f"index {corpus}: {kind}, since hnsw would take {needed / 1e9:,.1f} GB of memory to build and there are "
+            f"{memory / 1e9:,.1f} GB"
+        )
+    return kind
 
-    def build(folder: Path) -> BuildResult:  # noqa: ARG001  (its result is all in the manifest)
-        from rag.evaluation.statistics import bootstrap_interval
-        from rag.retrieval.index import PassageIndex, recall_against_exact
-        from rag.retrieval.vectors import VectorFile
-        from rag.tasks.table import read_questions
 
-        texts = [
-            question.text
-            for part in questions.values()
-            for question in read_questions(part.file("questions.parquet"), "test")
-        ]
-        asked = open_question_encoder(run).encode_questions(texts[:: max(1, len(texts) // config.recall_questions)])
-        exact = [VectorFile.open(part.folder).vectors for part in vectors]
-        rows = []
-        for artifact in {artifact.fingerprint: artifact for artifact in indexes.values()}.values():
-            index = PassageIndex.load(artifact.folder)
-            for k in sorted({*_RECALL_AT, config.recall_at}):
-                found = recall_against_exact(index, asked, exact, k)
-                low, high = bootstrap_interval(found.per_question, run.study.seed)[:2]
-                rows.append(
-                    {
-                        "kind": index.info.kind,
-                        "k": k,
-                        "recall": found.recall,
-                        "low": low,
-                        "high": high,
-                        "n": len(asked),
-                        "min_recall": config.min_recall if k == config.recall_at else None,
-                        "parameters_json": {"m": config.m, "ef_search": config.ef_search},
-                    }
-                )
-        return BuildResult({"rows_in": len(asked)}, {"recalls": rows})
+def _index_before(run: StudyRun, corpus: str, kind: IndexKind) -> Corpus | None:
+    """The corpus from whose index this one's can be made: the snapshot before, with an index of the same kind."""
+    from rag.retrieval.index_kinds import can_update
 
-    measured = run.stage(
-        "recall",
+    name = followed_corpus(run.study, corpus)
+    if name is None or not run.study.index.update:
+        return None
+    if not can_update(kind):
+        run.terminal.note(f"index {corpus}: built anew after {name}, for an index of kind {kind} cannot be changed")
+        return None
+    before = find_corpus(run, name)
+    return before if index_kind(before) == kind else None
+
+
+def index_words(run: StudyRun, corpus: str, passages: Sequence[Artifact]) -> Artifact:
+    """The BM25 index of all sources of a corpus."""
+
+    def build(folder: Path) -> BuildResult:
+        from rag.corpus.passages import PassageTable
+        from rag.retrieval.bm25_index import build_bm25
+        from rag.retrieval.vectors import hash_row_ids
+
+        table = PassageTable.load([part.folder for part in passages])
+        row_ids = hash_row_ids(passage_ids(table))
+        built = build_bm25(folder, table, run.study.bm25, row_ids, run.progress("batches"))
+        return BuildResult({"rows_in": len(table), "rows_out": built.ntotal})
+
+    bm25 = run.stage(
+        "bm25",
         corpus,
         build,
-        code=["rag.retrieval.index", "rag.evaluation.statistics", "rag.tasks.table"],
-        config={
-            "questions": config.recall_questions,
-            "recall_at": config.recall_at,
-            "min_recall": config.min_recall,
-            "encoder": encoder_identity(run, "question"),
-            "seed": run.study.seed,
-        },
-        parents={**indexes, **{f"questions:{task}": part for task, part in questions.items()}},
+        code=["rag.retrieval.bm25_index"],
+        config=run.study.bm25.model_dump(include={"stemming", "stopwords"}),
+        parents={f"passages:{part.name}": part for part in passages},
+        versions=("tantivy",),
     )
-    record_recall(run, corpus, measured)
-    _require_recall(corpus, config, measured)
-
-
-def _require_recall(corpus: str, config: IndexConfig, measured: Artifact) -> None:
-    for row in measured.facts["recalls"]:
-        if row["k"] == config.recall_at and row["recall"] < config.min_recall:
-            raise CheckFailed(
-                f"the {row['kind']} index of {corpus} finds {row['recall']:.3f} of the exact {row['k']} passages, the "
-                f"study asks for {config.min_recall}; raise index.ef_search (now {config.ef_search}) or index.m"
-            )
+    record_dataset(run, "bm25", bm25)
+    return bm25

@@ -40,7 +40,7 @@ def run(study: Study, overrides: Overrides = None, verbose: Verbose = False) -> 
 def plan(study: Study, overrides: Overrides = None) -> None:
     """What the sources of a study will take in rows, memory, disk and hours; refuses what cannot fit."""
     from flows.plan_study import plan_study, require_fit
-    from flows.result_tables import print_plan
+    from flows.plan_tables import print_plan
 
     planned = plan_study(study, tuple(overrides or ()))
     print_plan(planned)
@@ -79,15 +79,21 @@ def query(sql: Annotated[str, typer.Argument(help="One SELECT over the tables of
 
 @app.command(epilog='Example: openbook search "capital of Peru" --index 2018')
 def search(
-    question: Annotated[str, typer.Argument(help="What to look for.")],
+    question: Annotated[
+        str | None, typer.Argument(help="What to look for; without it, each line of the input.")
+    ] = None,
     index: Annotated[str | None, typer.Option(help="A corpus of the study; its last one without.")] = None,
     study: Annotated[str, typer.Option(help="The study whose index is searched.")] = "demo",
+    retriever: Annotated[str, typer.Option(help="dense, bm25 or hybrid.")] = "dense",
+    n_docs: Annotated[int, typer.Option(min=1, help="Passages to show.")] = 5,
+    overrides: Overrides = None,
 ) -> None:
     """The passages of an index that answer best, with their scores; nothing is generated."""
-    from flows.ask_model import find_passages
-    from flows.result_tables import print_passages
+    from flows.ask_model import open_search
+    from flows.result_tables import print_search
 
-    print_passages(find_passages(study, question, index))
+    asked = [question] if question is not None else _lines("question")
+    print_search(open_search(study, index, retriever, tuple(overrides or ())), asked, n_docs)
 
 
 @app.command(epilog='Example: openbook ask "Who is the President of France?" --index 2016')
@@ -114,6 +120,17 @@ def doctor() -> None:
         typer.echo(f"{'ok     ' if finding.ok else 'MISSING'} {finding.what}: {finding.detail}")
     if not all(finding.ok for finding in found):
         raise typer.Exit(10)
+
+
+def _lines(prompt: str) -> Iterator[str]:
+    """The lines of the input that hold anything; somebody at a terminal is asked for them."""
+    while True:
+        try:
+            line = input(f"{prompt}> " if sys.stdin.isatty() else "")
+        except EOFError:
+            return
+        if line.strip():
+            yield line.strip()
 
 
 def _run_study(study: str, overrides: tuple[str, ...], verbose: bool) -> None:

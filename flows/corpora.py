@@ -4,53 +4,105 @@
 results are all there loads no model.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from flows.artifacts import Artifact, BuildResult
 from flows.paths import resolve_model
 from flows.study_run import StudyRun
+from rag.config import IndexKind, RetrieverKind, StudyConfig
 
 if TYPE_CHECKING:
     from rag.corpus.passages import PassageTable
     from rag.modeling.generator import Generator
     from rag.pipeline import Rag
+    from rag.retrieval.bm25_index import Bm25Index
     from rag.retrieval.encoders import Encoder
-    from rag.retrieval.retriever import Retriever
+    from rag.retrieval.index import PassageIndex
+    from rag.retrieval.retriever import DenseRetriever, Retriever
+    from rag.retrieval.vector_table import VectorTable
+    from rag.retrieval.vectors import VectorFile
 
 
 @dataclass(frozen=True)
 class Corpus:
-    """A passage index with what it was built from; sources in the study's order."""
+    """The passages of a corpus with what its retriever searches them by; sources in the study's order."""
 
     name: str
+    retriever: RetrieverKind
     passages: tuple[Artifact, ...]
-    vectors: tuple[Artifact, ...]
-    index: Artifact
+    vectors: tuple[Artifact, ...]  # none for bm25
+    index: Artifact | None  # None for bm25
+    bm25: Artifact | None  # None for dense
+
+    @property
+    def code(self) -> str:
+        """The module that searches it, for the stages whose result depends on that."""
+        return {"dense": "rag.retrieval.retriever", "bm25": "rag.retrieval.bm25", "hybrid": "rag.retrieval.hybrid"}[
+            self.retriever
+        ]
 
     def parents(self) -> dict[str, Artifact]:
         """The artifacts by role, for the lineage of whatever is made with this corpus."""
-        sources = {f"passages:{part.name}": part for part in self.passages}
-        return {**sources, **{f"vectors:{part.name}": part for part in self.vectors}, f"index:{self.name}": self.index}
+        parts = {f"{part.stage}:{part.name}": part for part in (*self.passages, *self.vectors)}
+        whole = {"index": self.index, "bm25": self.bm25}
+        return parts | {f"{stage}:{self.name}": part for stage, part in whole.items() if part}
 
 
-def find_corpus(run: StudyRun, name: str) -> Corpus:
+def find_corpus(run: StudyRun, name: str, retriever: RetrieverKind = "dense") -> Corpus:
     """A corpus of the study with what its stages made; raises ConfigError where they have not run."""
     sources = run.study.corpora[name]
+    dense, sparse = retriever != "bm25", retriever != "dense"
     return Corpus(
         name,
+        retriever,
         tuple(run.result("passages", source) for source in sources),
-        tuple(run.result("vectors", source) for source in sources),
-        run.result("index", f"{name}-{run.study.index.kind}"),
+        tuple(run.result("vectors", source) for source in sources) if dense else (),
+        run.result("index", name) if dense else None,
+        run.result("bm25", name) if sparse else None,
     )
+
+
+def retrievers_of(study: StudyConfig) -> set[RetrieverKind]:
+    """The retrievers that a study asks for: by its models, or to be scored alone."""
+    return {model.retriever for model in study.models.values() if model.corpus} | {*study.retrieval.retrievers}
+
+
+def followed_corpus(study: StudyConfig, name: str) -> str | None:
+    """The corpus whose snapshots this one's are the next of: the same sources, some by their ``previous``."""
+    before = [study.sources[source].previous or source for source in study.corpora[name]]
+    earlier = takewhile(lambda other: other != name, study.corpora)
+    return next((other for other in earlier if [*study.corpora[other]] == before), None)
+
+
+def search_identity(run: StudyRun, corpus: Corpus) -> dict[str, object]:
+    """What decides a search beside the artifacts: the knobs of its kind of index, weights, scales."""
+    from rag.retrieval.index_kinds import search_options
+
+    identity: dict[str, object] = {"retriever": corpus.retriever}
+    if corpus.index:
+        identity["index"] = search_options(index_kind(corpus), run.study.index)
+    if corpus.bm25:
+        identity["bm25"] = {"score_scale": run.study.bm25.score_scale}
+    if corpus.retriever == "hybrid":
+        identity["hybrid"] = run.study.hybrid.model_dump()
+    return identity
+
+
+def index_kind(corpus: Corpus) -> IndexKind:
+    """Of which kind the corpus's index was built."""
+    assert corpus.index, "asked only where there is one"
+    kind: IndexKind = corpus.index.facts["kind"]
+    return kind
 
 
 def own_corpus(run: StudyRun, model: str) -> Corpus | None:
     """The corpus that a model is trained and tested with; None for a closed-book one."""
-    name = run.study.models[model].corpus
-    return find_corpus(run, name) if name else None
+    config = run.study.models[model]
+    return find_corpus(run, config.corpus, config.retriever) if config.corpus else None
 
 
 def find_questions(run: StudyRun, tasks: Iterable[str]) -> dict[str, Artifact]:
@@ -65,27 +117,89 @@ def open_passages(corpus: Corpus) -> "PassageTable":
     return PassageTable.load([part.folder for part in corpus.passages])
 
 
-def open_retriever(corpus: Corpus) -> "Retriever":
-    """The index with its passages, after checking that they belong together."""
-    from rag.retrieval.index import PassageIndex
-    from rag.retrieval.retriever import Retriever
-    from rag.retrieval.vectors import VectorFile, hash_row_ids
+def open_retriever(run: StudyRun, corpus: Corpus, encoder: "Encoder | None" = None) -> "Retriever":
+    """What finds passages of the corpus, after checking that its parts belong together.
+
+    Dense search is by ``encoder``, or by the question encoder as it was before any training here.
+    """
+    from rag.retrieval.bm25 import Bm25Retriever
+    from rag.retrieval.hybrid import HybridRetriever
 
     passages = open_passages(corpus)
-    files = [VectorFile.open(part.folder) for part in corpus.vectors]
-    ids = hash_row_ids(passage_id for chunk in passages.passage_ids.chunks for passage_id in chunk.to_pylist())
-    encoder = files[0].encoder_fingerprint
-    index = PassageIndex.load(
-        corpus.index.folder, ntotal=len(passages), encoder_fingerprint=encoder, row_ids_sha256=ids, check_bytes=False
+    row_ids = _row_ids_hash(passages)
+    bm25 = _open_bm25(run, corpus, row_ids) if corpus.bm25 else None
+    if corpus.retriever == "bm25":
+        assert bm25, "the corpus was found for this retriever"
+        return Bm25Retriever(bm25, passages, run.study.bm25.score_scale)
+    dense = _open_dense(run, corpus, passages, row_ids, encoder or open_question_encoder(run))
+    return HybridRetriever(dense, bm25, run.study.hybrid) if bm25 else dense
+
+
+def _open_dense(
+    run: StudyRun, corpus: Corpus, passages: "PassageTable", row_ids: str, encoder: "Encoder"
+) -> "DenseRetriever":
+    from rag.retrieval.encoder_card import require_pair
+    from rag.retrieval.retriever import DenseRetriever
+
+    files = vector_files(corpus)
+    require_pair(encoder.question_card(), files[0].card, run.study.encoder.allow_mismatch)
+    index = open_index(run, corpus, row_ids)
+    return DenseRetriever(encoder, index, passages, vector_table(files))
+
+
+def open_index(run: StudyRun, corpus: Corpus, row_ids: str | None = None) -> "PassageIndex":
+    """The index of the corpus, mapped, with the vectors that it ranks by."""
+    from rag.retrieval.index import PassageIndex
+    from rag.retrieval.index_kinds import SearchOptions
+
+    assert corpus.index, "asked only where there is one"
+    files = vector_files(corpus)
+    return PassageIndex.load(
+        corpus.index.folder,
+        vectors=vector_table(files),
+        options=SearchOptions.of(run.study.index),
+        encoder_fingerprint=files[0].encoder_fingerprint,
+        row_ids_sha256=row_ids,
+        check_bytes=False,
     )
-    return Retriever(index, passages, [file.vectors for file in files])
 
 
-def passage_fingerprint(corpus: Corpus) -> str:
-    """Which context encoder the corpus was encoded with."""
+def _open_bm25(run: StudyRun, corpus: Corpus, row_ids: str) -> "Bm25Index":
+    from rag.retrieval.bm25_index import Bm25Index
+
+    assert corpus.bm25, "asked only where there is one"
+    return Bm25Index.open(corpus.bm25.folder, run.study.bm25, row_ids_sha256=row_ids, check_bytes=False)
+
+
+def vector_files(corpus: Corpus) -> "list[VectorFile]":
+    """The vectors of the corpus's sources."""
     from rag.retrieval.vectors import VectorFile
 
-    return VectorFile.open(corpus.vectors[0].folder).encoder_fingerprint
+    return [VectorFile.open(part.folder) for part in corpus.vectors]
+
+
+def vector_table(files: "Sequence[VectorFile]") -> "VectorTable":
+    """The vectors of several sources as one table."""
+    from rag.retrieval.vector_table import VectorTable
+
+    return VectorTable([part for file in files for part in file.parts])
+
+
+def passage_ids(passages: "PassageTable") -> "Iterator[str]":
+    """The ids of all passages in the order of their rows."""
+    for chunk in passages.passage_ids.chunks:
+        yield from chunk.to_pylist()
+
+
+def _row_ids_hash(passages: "PassageTable") -> str:
+    from rag.retrieval.vectors import hash_row_ids
+
+    return hash_row_ids(passage_ids(passages))
+
+
+def passage_fingerprint(corpus: Corpus) -> str | None:
+    """Which context encoder the corpus was encoded with; None where it is searched by words alone."""
+    return vector_files(corpus)[0].encoder_fingerprint if corpus.vectors else None
 
 
 def model_path(run: StudyRun, text: str) -> Path:
@@ -98,7 +212,10 @@ def encoder_identity(run: StudyRun, side: str) -> dict[str, object]:
     """What decides the vectors of one side: ``question`` or ``passage``."""
     config = run.study.encoder
     path = config.path if side == "question" or not config.context_path else config.context_path
-    own = {"question": ("max_question_tokens", "score_scale"), "passage": ("max_passage_tokens",)}[side]
+    own = {
+        "question": ("question_prefix", "max_question_tokens", "score_scale"),
+        "passage": ("passage_prefix", "max_passage_tokens", "precision", "storage"),
+    }[side]
     options = {name: getattr(config, name) for name in ("pooling", "normalize", *own)}
     return {**options, "weights": run.hashes.sha256(model_path(run, path))}
 
@@ -107,15 +224,8 @@ def open_question_encoder(run: StudyRun) -> "Encoder":
     """The question encoder as it was before any training here."""
     from rag.retrieval.encoders import Encoder
 
-    return Encoder.load(model_path(run, run.study.encoder.path), run.study.encoder)
-
-
-def open_context_encoder(run: StudyRun) -> "Encoder":
-    """The frozen encoder of the passages."""
-    from rag.retrieval.encoders import Encoder
-
     config = run.study.encoder
-    return Encoder.load(model_path(run, config.context_path or config.path), config)
+    return Encoder.load(model_path(run, config.path), config, encoder_id=config.path)
 
 
 def base_generator(run: StudyRun) -> Artifact:
@@ -149,9 +259,10 @@ def open_rag(run: StudyRun, name: str, model: Artifact, corpus: Corpus | None) -
     from rag.training.checkpoint import load_checkpoint
 
     config, generator = run.study.models[name], run.study.generator
-    fingerprint = passage_fingerprint(corpus) if corpus else None
-    checkpoint = load_checkpoint(model.folder, config.family, fingerprint)
+    allowed = run.study.encoder.allow_mismatch
+    fingerprint = passage_fingerprint(corpus) if corpus and not allowed else None
+    checkpoint = load_checkpoint(model.folder, config.family, config.retriever if corpus else None, fingerprint)
     checkpoint.model.to(run.device)
-    retriever = open_retriever(corpus) if corpus else None
+    retriever = open_retriever(run, corpus, checkpoint.encoder) if corpus else None
     n_docs = (config.test_n_docs or config.n_docs) if corpus else 1
-    return Rag(checkpoint.model, generator.layout, generator.max_source_tokens, n_docs, checkpoint.encoder, retriever)
+    return Rag(checkpoint.model, generator.layout, generator.max_source_tokens, n_docs, retriever)

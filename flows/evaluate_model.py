@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from prefect import flow
 
 from flows.artifacts import Artifact, BuildResult
-from flows.corpora import Corpus, open_rag, own_corpus
+from flows.corpora import Corpus, open_rag, own_corpus, search_identity
 from flows.recording import record_evaluation
 from flows.study_run import StudyRun, study_run
 from flows.tasks import run_name
@@ -73,9 +73,16 @@ def predict(
         "predictions",
         name,
         build,
-        code=["rag.pipeline", "rag.predictions", "rag.training.checkpoint", "rag.tasks.table"],
+        code=[
+            "rag.pipeline",
+            "rag.predictions",
+            "rag.training.checkpoint",
+            "rag.tasks.table",
+            *([corpus.code] if corpus else []),
+        ],
         config={
             "task": task.model_dump(include=_OF_DECODING),
+            "search": search_identity(run, corpus) if corpus else None,
             "n_docs": config.test_n_docs or config.n_docs,
             "generator": run.study.generator.model_dump(include={"layout", "max_source_tokens"}),
         },
@@ -86,6 +93,7 @@ def predict(
 
 def score(run: StudyRun, name: str, task: str, questions: Artifact, predictions: Artifact) -> Artifact:
     """One stage: the metrics of some predictions, with intervals, and their values question by question."""
+    config = run.study.tasks[task]
 
     def build(folder: Path) -> BuildResult:
         from rag.evaluation.score import score_task
@@ -95,8 +103,9 @@ def score(run: StudyRun, name: str, task: str, questions: Artifact, predictions:
 
         gold = read_questions(questions.file("questions.parquet"), "test")
         made = read_predictions(predictions.folder)
-        scores = score_task(run.study.tasks[task].reader, gold, made, run.study.seed)
-        write_scores(folder, gold, made, scores)
+        patterns = config.answers == "patterns"
+        scores = score_task(config.reader, gold, made, run.study.seed, patterns)
+        write_scores(folder, gold, made, scores, patterns)
         facts = {"metrics": [metric._asdict() for metric in scores.metrics], "notes": scores.notes}
         return BuildResult({"rows_in": len(made), "rows_out": len(scores.metrics)}, facts)
 
@@ -105,6 +114,6 @@ def score(run: StudyRun, name: str, task: str, questions: Artifact, predictions:
         name,
         build,
         code=["rag.evaluation.score", "rag.evaluation.score_files", "rag.predictions", "rag.tasks.table"],
-        config={"seed": run.study.seed},
+        config={"seed": run.study.seed, "answers": config.answers},
         parents={"questions": questions, "predictions": predictions},
     )

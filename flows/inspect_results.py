@@ -1,9 +1,9 @@
 """Look at finished runs: find them, render them again, and prove their numbers."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from flows.artifacts import Artifact, ArtifactStore
 from flows.errors import VerificationError
@@ -12,7 +12,12 @@ from rag.errors import ConfigError
 from reports.runs import artifacts_of, latest_artifacts, metrics_of, run_ids, run_status
 from reports.store import Store
 
+if TYPE_CHECKING:
+    from rag.records import Metric, Question
+
 _FORMATS = ("html", "md", "latex")
+_RETRIEVAL = "retrieval-metrics"
+_SCORING = ("metrics", _RETRIEVAL)
 
 
 def open_store(settings: Settings | None = None) -> Store:
@@ -62,17 +67,19 @@ def verify_run(run: str | None) -> Iterator[str]:
         problems |= {one: wrong} if wrong else {}
     _require_none(run_id, problems)
     yield f"{len(found)} artifacts: every file has the size and sha256 of its manifest"
-    metrics = metrics_of(store, run_id) if _has_models(store, run_id) else []
-    again = {row["fingerprint"]: _scored_again(found[row["fingerprint"]], found) for row in metrics}
+    scored = {one for key, one in latest_artifacts(store, run_id).items() if key.stage in _SCORING and one in found}
+    metrics = metrics_of(store, run_id) if _has_metrics(store, run_id, found.values()) else []
+    scored |= {row["fingerprint"] for row in metrics}
+    again = {one: _scored_again(found[one], found) for one in sorted(scored)}
     _require_none(run_id, {"metrics": [*_differences(metrics, again)]})
     yield f"{len(metrics)} metrics: value, interval and counts are the same when scored again from the predictions"
     yield f"{run_id}: verified"
 
 
-def _has_models(store: Store, run_id: str) -> bool:
+def _has_metrics(store: Store, run_id: str, found: Iterable[Artifact]) -> bool:
     """Whether the run should have metrics: a study of passages alone has none to verify."""
     return run_status(store, run_id) != "complete" or any(
-        one.stage == "model" for one in latest_artifacts(store, run_id)
+        one.stage == "model" or (one.stage in _SCORING and one.counts["rows_out"]) for one in found
     )
 
 
@@ -83,33 +90,58 @@ def _require_none(run_id: str, problems: Mapping[str, Sequence[str]]) -> None:
 
 
 def _scored_again(metrics: Artifact, found: Mapping[str, Artifact]) -> dict[str, dict[str, Any]]:
+    """The metrics of an artifact, by ``_key``, from what it was made of; none where that is gone."""
+    parents = {role: found.get(parent.fingerprint) for role, parent in metrics.manifest.parents.items()}
+    if None in parents.values():
+        return {}
+    inputs = {role: parent for role, parent in parents.items() if parent}
+    score = _retrieval_again if metrics.stage == _RETRIEVAL else _predictions_again
+    return {key: metric._asdict() for key, metric in score(inputs, metrics.manifest.config)}
+
+
+def _predictions_again(inputs: Mapping[str, Artifact], config: Mapping[str, Any]) -> Iterator[tuple[str, "Metric"]]:
     from rag.evaluation.score import score_task
     from rag.predictions import read_predictions
+
+    gold, made = _gold(inputs["questions"]), read_predictions(inputs["predictions"].folder)
+    scores = score_task(gold[0].task, gold, made, config["seed"], config.get("answers") == "patterns")
+    yield from ((metric.name, metric) for metric in scores.metrics)
+
+
+def _retrieval_again(inputs: Mapping[str, Artifact], config: Mapping[str, Any]) -> Iterator[tuple[str, "Metric"]]:
+    from rag.retrieved import RETRIEVED_FILE, score_file
+
+    path = inputs["retrieved"].file(RETRIEVED_FILE)
+    for role in (role for role in inputs if role != "retrieved"):
+        task = role.removeprefix("questions:")
+        patterns = task in config["patterns"]
+        scores = score_file(path, task, _gold(inputs[role]), config["at"], patterns, config["seed"])
+        yield from ((f"{task}/{metric.name}", metric) for metric in scores.metrics)
+
+
+def _gold(questions: Artifact) -> "list[Question]":
     from rag.tasks.table import read_questions
 
-    parents = {role: found.get(parent.fingerprint) for role, parent in metrics.manifest.parents.items()}
-    questions, predictions = parents["questions"], parents["predictions"]
-    if questions is None or predictions is None:
-        return {}
-    gold = read_questions(questions.file("questions.parquet"), "test")
-    seed = metrics.manifest.config["seed"]
-    assert isinstance(seed, int), "the stage writes a number"
-    scores = score_task(gold[0].task, gold, read_predictions(predictions.folder), seed)
-    return {metric.name: metric._asdict() for metric in scores.metrics}
+    return read_questions(questions.file("questions.parquet"), "test")
+
+
+def _key(row: Mapping[str, Any]) -> str:
+    """What tells the metrics of one artifact apart: a retriever's are of all tasks."""
+    return f"{row['task']}/{row['name']}" if row["model"].startswith("retriever:") else str(row["name"])
 
 
 def _differences(
     metrics: Sequence[Mapping[str, Any]], again: Mapping[str, Mapping[str, Mapping[str, Any]]]
 ) -> Iterator[str]:
     """Stored numbers that scoring again does not give, and scored ones that are not stored."""
-    stored = {(row["fingerprint"], row["name"]) for row in metrics}
+    stored = {(row["fingerprint"], _key(row)) for row in metrics}
     scored = {(fingerprint, name) for fingerprint, of_task in again.items() for name in of_task}
     yield from (f"metric {name} of {fingerprint[:16]} is not stored" for fingerprint, name in sorted(scored - stored))
     for row in metrics:
         where = f"{row['model']} {row['task']} {row['name']}"
-        metric = again[row["fingerprint"]].get(row["name"])
+        metric = again[row["fingerprint"]].get(_key(row))
         if metric is None:
-            yield f"{where}: its predictions are gone"
+            yield f"{where}: what it was computed from is gone"
             continue
         for field in ("value", "low", "high", "n", "n_expected", "n_errors"):
             if not math.isclose(metric[field], row[field], rel_tol=1e-12, abs_tol=1e-12):

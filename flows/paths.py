@@ -58,6 +58,17 @@ def resolve_model(text: str, *, study_folder: Path, demo: Path | None) -> Path:
     return _from_hub(text)
 
 
+def local_model(text: str, *, study_folder: Path, demo: Path | None) -> Path | None:
+    """As ``resolve_model``, but nothing is downloaded; None for a model that is not on this machine."""
+    local = study_folder / _expanded(text)
+    try:
+        if text.startswith(("package:", "demo:")) or local.exists() or not _is_hub_name(text):
+            return resolve_path(text, study_folder=study_folder, demo=demo)
+        return _cached(text)
+    except ConfigError:
+        return None
+
+
 class DatasetName(NamedTuple):
     """A data set of the hub, and which of its files."""
 
@@ -154,22 +165,33 @@ def _is_hub_name(text: str) -> bool:
     return len(parts) <= 2 and all(part and not part.startswith((".", "~")) for part in parts)
 
 
-def _from_hub(name: str) -> Path:
-    from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
+# weights once, in the one format that is never executed, and what describes them
+_MODEL_FILES = ["*.json", "*.txt", "*.model", "*.safetensors"]
 
-    # weights once, in the one format that is never executed, and what describes them
-    wanted = ["*.json", "*.txt", "*.model", "*.safetensors"]
+
+def _cached(name: str) -> Path | None:
+    """A hub model in the local cache; None where it is not there, or not whole."""
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
+
     try:
-        cached = Path(snapshot_download(name, allow_patterns=wanted, local_files_only=True))
-        if _has_weights(cached):
-            return cached
+        folder = Path(snapshot_download(name, allow_patterns=_MODEL_FILES, local_files_only=True))
     except LocalEntryNotFoundError:
-        pass  # not in the cache: ask the hub
+        return None
     except HFValidationError as error:
         raise ConfigError(f"{name!r} is neither a folder nor a model's name: {error}") from error
+    return folder if _has_weights(folder) else None
+
+
+def _from_hub(name: str) -> Path:
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HfHubHTTPError
+
+    cached = _cached(name)
+    if cached:
+        return cached
     try:
-        folder = Path(snapshot_download(name, allow_patterns=wanted))
+        folder = Path(snapshot_download(name, allow_patterns=_MODEL_FILES))
     except HfHubHTTPError as error:
         raise ConfigError(f"the model hub has no {name!r} for you ({error}); check the name, or your login") from error
     except OSError as error:

@@ -1,5 +1,6 @@
 """Task files in their real formats to checked questions."""
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -38,10 +39,11 @@ def extract_questions(run: StudyRun, task: str) -> Artifact:
     def build(folder: Path) -> BuildResult:
         import json
 
-        from rag.tasks import READERS
+        from rag.tasks import READERS, open_qa
         from rag.tasks.table import write_questions
 
-        found = {split: READERS[config.reader](run.path(path)) for split, path in files.items()}
+        read = partial(open_qa.read, patterns=True) if config.answers == "patterns" else READERS[config.reader]
+        found = {split: read(run.path(path)) for split, path in files.items()}
         write_questions(folder / "questions.parquet", {split: file.questions for split, file in found.items()})
         rejects = [
             {**reject._asdict(), "source": f"{split}: {files[split]}"}
@@ -55,7 +57,11 @@ def extract_questions(run: StudyRun, task: str) -> Artifact:
         counts = {"rows_in": total + len(rejects), "rows_out": total, "rows_rejected": len(rejects)}
         return BuildResult(counts, {"splits": sizes})
 
-    identity = {"reader": config.reader, "files": {split: run.file_identity(path) for split, path in files.items()}}
+    identity = {
+        "reader": config.reader,
+        "answers": config.answers,
+        "files": {split: run.file_identity(path) for split, path in files.items()},
+    }
     return run.stage("questions", task, build, code=["rag.tasks", "rag.tasks.table"], config=identity)
 
 

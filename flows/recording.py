@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 from flows.artifacts import Artifact
 from flows.study_run import StudyRun
 
+SWEEP_FILE = "sweep.parquet"  # of the stage recall: rows of the table index_sweep
 _OF_A_CHECK = ("expectation", "success", "n_unexpected", "observed", "message", "severity")
 
 
@@ -92,11 +93,24 @@ def record_questions(run: StudyRun, task: str, artifact: Artifact) -> None:
 
 
 def record_recall(run: StudyRun, corpus: str, artifact: Artifact) -> None:
-    """How much of an exact search the approximate index finds."""
+    """How much of an exact search the index finds, and what other search settings would find and cost."""
     if run.rows.knows(artifact):
         return
     key = {"run_id": run.run_id, "corpus": corpus}
     run.rows.replace("index_recall", key, artifact.facts["recalls"])
+    run.rows.replace("index_sweep", key, pq.read_table(artifact.file(SWEEP_FILE)).to_pylist())
+
+
+def record_caveat(run: StudyRun, corpus: str, problem: str | None) -> None:
+    """What is wrong with the pair of encoders that the study searches this corpus with, though it allows it."""
+    row = {
+        "suite": "encoders",
+        "expectation": "question and passage encoders are of one training",
+        "success": problem is None,
+        "severity": "warning",
+        "message": problem,
+    }
+    run.rows.replace("checks", {"run_id": run.run_id, "stage": "encoders", "name": corpus}, [row])
 
 
 def record_training(run: StudyRun, model: str, artifact: Artifact) -> None:
@@ -127,6 +141,16 @@ def record_evaluation(run: StudyRun, names: Mapping[str, str], predictions: Arti
     run.rows.replace("predictions", key, rows)
     run.rows.replace("retrieved_passages", key, evidence)
     run.rows.replace("metrics", key, values)
+
+
+def record_retrieval(run: StudyRun, corpus: str, retriever: str, metrics: Artifact) -> None:
+    """The metrics of a retriever alone, of all tasks; no model can have its name, for that has no colon."""
+    if run.rows.knows(metrics):
+        return
+    for task, scores in metrics.facts["tasks"].items():
+        key = {"run_id": run.run_id, "split": "test", "model": f"retriever:{retriever}", "task": task, "corpus": corpus}
+        rows = [{**metric, "fingerprint": metrics.fingerprint} for metric in scores["metrics"]]
+        run.rows.replace("metrics", key, rows)
 
 
 def record_comparisons(run: StudyRun, compared: Artifact) -> None:

@@ -1,18 +1,17 @@
 """Results as a person reads them on a terminal."""
 
-from collections.abc import Iterable, Sequence
+import time
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from flows.display import duration
 from flows.inspect_results import open_store
 
 if TYPE_CHECKING:
     from flows.ask_model import FoundPassage
-    from flows.plan_study import StudyPlan
     from flows.run_study import StudyResult
     from rag.records import Prediction
 
@@ -43,45 +42,6 @@ def print_results(result: "StudyResult") -> None:
     print(f"Report: {result.report}")  # noqa: T201  a path that can be clicked and copied, whatever the width
 
 
-def print_plan(plan: "StudyPlan") -> None:
-    """Rows, memory, disk and time of every stage, and what was measured to say so."""
-    console = Console()
-    rows = [
-        (
-            source.source,
-            stage.stage,
-            f"{stage.rows:,}" if stage.rows else "",
-            _gigabytes(stage.memory_bytes),
-            _gigabytes(stage.disk_bytes),
-            _at_a_usual_pace(stage.disk_bytes) if stage.seconds is None else duration(stage.seconds),
-        )
-        for source in plan.sources
-        for stage in source.stages
-    ]
-    console.print(_table(("source", "stage", "rows", "memory", "disk", "time"), rows))
-    for source in plan.sources:
-        sizes = f"{_gigabytes(source.dump_bytes)}, {_gigabytes(source.unpacked_bytes)} unpacked"
-        console.print(Text(f"{source.source}: {sizes} ({source.basis})."))
-    rates = plan.rates
-    console.print(
-        Text(
-            f"Measured here: {rates.xml_bytes_per_second / 1e6:.1f} MB of XML a second and process, {rates.workers} "
-            f"processes, {rates.bytes_per_passage:.0f} bytes a passage. Rows are extrapolated from English Wikipedia."
-        )
-    )
-    console.print(
-        Text(f"Free: {_gigabytes(plan.free_disk_bytes)} of disk, {_gigabytes(plan.free_memory_bytes)} of memory.")
-    )
-
-
-def _at_a_usual_pace(size: int) -> str:
-    return f"{duration(size * 8 / 100e6)} at 100 Mbit/s"
-
-
-def _gigabytes(size: float) -> str:
-    return f"{size / 1e9:,.1f} GB"
-
-
 def print_rows(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     """The answer to a query; tab-separated where it is not a terminal that reads it."""
     console = Console()
@@ -92,14 +52,20 @@ def print_rows(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
         print("\t".join(_cell(value).replace("\t", " ").replace("\n", " ") for value in row))  # noqa: T201
 
 
-def print_passages(passages: "Sequence[FoundPassage]") -> None:
-    """Passages with their scores, best first, and the revision that each was cut from."""
+def print_search(search: "Callable[[str, int], list[FoundPassage]]", questions: Iterable[str], n_docs: int) -> None:
+    """Passages of each question with their scores, best first, and the revision that each was cut from."""
     console = Console()
-    for rank, (score, passage, url) in enumerate(passages, start=1):
-        console.print(Text(f"{rank}. {passage.title}  ({score:.2f}, {passage.passage_id})", style="bold"))
-        console.print(Text(passage.text))
-        if url:
-            console.print(Text(url), soft_wrap=True)
+    for question in questions:
+        started = time.perf_counter()
+        found = search(question, n_docs)
+        seconds = time.perf_counter() - started
+        for rank, (score, passage, url) in enumerate(found, start=1):
+            console.print(Text(f"{rank}. {passage.title}  ({score:.2f}, {passage.passage_id})", style="bold"))
+            console.print(Text(passage.text))
+            if url:
+                console.print(Text(url), soft_wrap=True)
+        what = f"{len(found)} passages" if found else "no passage has a word of the question"
+        console.print(Text(f"{what}, {seconds * 1000:.0f} ms", style="dim"))
 
 
 def print_answer(prediction: "Prediction") -> None:

@@ -18,6 +18,7 @@ from rag.errors import ConfigError, ResourceError
 
 SETTINGS_FILE = "openbook.toml"
 _PREFIX = "OPENBOOK_"
+_CONTAINER_LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
 
 
 class Settings(BaseSettings):
@@ -29,6 +30,12 @@ class Settings(BaseSettings):
     threads: int | None = Field(None, ge=1)  # of one process; None: every core it may use
     device: Literal["auto", "cpu", "cuda"] = "auto"
     workers: int | None = Field(None, ge=1)  # processes that read a dump; None: one for each core it may use
+    encoders: int | None = Field(None, ge=1)  # processes that encode side by side; None: one, or one for each GPU
+    # Encode by Ray: "local", or the address of a cluster ("ray://host:10001"), all of whose CPUs or GPUs are used. On
+    # several machines openbook must be installed, and workspace and models must lie on a file system that all of them
+    # see under the same path. A cluster that asks for its token needs RAY_AUTH_MODE=token here too.
+    ray: str | None = Field(None, min_length=1)
+    memory_gb: float | None = Field(None, gt=0)  # what openbook may use; None: what the machine has
     dumps_url: str = Field("https://dumps.wikimedia.org", pattern="^https?://.+")  # or a mirror of it
     download_attempts: int = Field(10, ge=1)  # in a row that bring nothing new, with pauses up to a minute
     proxy: str | None = None  # "http://host:port" for downloads; the environment's own proxies are not used
@@ -63,8 +70,11 @@ class Settings(BaseSettings):
     @property
     def worker_processes(self) -> int:
         """How many processes read a dump side by side."""
-        if self.workers:
-            return self.workers
+        return self.workers or self.cores
+
+    @property
+    def cores(self) -> int:
+        """How many cores this process may use."""
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
     @property
@@ -84,6 +94,42 @@ def load_settings() -> Settings:
         raise ConfigError(f"{SETTINGS_FILE} is not valid TOML: {error}") from error
     except ValidationError as error:
         raise ConfigError(_explain(error.errors(include_url=False)[0])) from error
+
+
+def compute_device(settings: Settings) -> str:
+    """Where models compute: ``cuda`` where the settings allow it and there is one."""
+    if settings.device != "auto":
+        return settings.device
+    import torch
+
+    return "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def memory_bytes(settings: Settings) -> int:
+    """How much memory openbook may use: what the settings say, else what the machine, or its container, has.
+
+    Not what is free at the moment: what is chosen by it (``index.kind = "auto"``) must not change from call to call.
+
+    >>> memory_bytes(Settings(memory_gb=1.5))
+    1500000000
+    """
+    if settings.memory_gb is not None:
+        return round(settings.memory_gb * 1e9)
+    import psutil
+
+    total: int = psutil.virtual_memory().total
+    return min([total, *_container_limits()])
+
+
+def _container_limits() -> list[int]:
+    """What the control group of this process may use, where it is limited."""
+    found = []
+    for path in _CONTAINER_LIMITS:
+        try:
+            found.append(int(path.read_text()))
+        except (OSError, ValueError):
+            continue  # no such file, or "max"
+    return found
 
 
 def prepare_workspace(settings: Settings) -> None:

@@ -26,7 +26,7 @@ from flows.manifest import json_sha256
 from flows.paths import is_remote, resolve_path
 from flows.prefect_progress import prefect_progress
 from flows.run_rows import RunRows
-from flows.settings import Settings, load_settings, prepare_workspace
+from flows.settings import Settings, compute_device, load_settings, prepare_workspace
 from flows.terminal import ProgressCallable, Terminal
 from rag.config import StudyConfig, read_study
 from rag.errors import ConfigError
@@ -39,8 +39,9 @@ _LIBRARIES = ("torch", "transformers", "faiss-cpu", "numpy", "duckdb", "prefect"
 _ALL_CODE = (
     "rag.predictions", "rag.pipeline", "rag.training.loop", "rag.training.checkpoint", "rag.modeling.packaged",
     "rag.corpus.ingest.source", "rag.corpus.summary", "rag.corpus.changes", "rag.corpus.coverage",
-    "rag.tasks", "rag.tasks.table", "rag.evaluation.compare", "rag.evaluation.score_files", "rag.evaluation.swap",
-    "rag.demo.world", "data_checks.passages", "data_checks.questions", "data_checks.runner",
+    "rag.tasks", "rag.tasks.table", "rag.evaluation.compare", "rag.evaluation.score", "rag.evaluation.score_files",
+    "rag.evaluation.swap", "rag.retrieved", "rag.retrieval.known_items",
+    "rag.demo.world", "data_checks.passages", "data_checks.questions", "data_checks.index", "data_checks.runner",
     "data_checks.results", "data_checks.data_docs",
 )  # fmt: skip
 _ACTIVE: ContextVar["StudyRun | None"] = ContextVar("active study run", default=None)
@@ -212,11 +213,7 @@ class StudyRun:
     @property
     def device(self) -> str:
         """Where models compute: ``cuda`` where the settings allow it and there is one."""
-        if self.settings.device != "auto":
-            return self.settings.device
-        import torch
-
-        return "cuda" if torch.cuda.is_available() else "cpu"
+        return compute_device(self.settings)
 
     @cached_property
     def demo_world(self) -> Artifact:

@@ -14,8 +14,9 @@ from flows.corpora import (
     open_retriever,
     own_corpus,
     passage_fingerprint,
+    search_identity,
 )
-from flows.recording import record_training
+from flows.recording import record_rejects, record_training
 from flows.study_run import StudyRun, study_run
 from flows.tasks import run_name
 
@@ -27,7 +28,9 @@ _NOT_OF_TRAINING = {"checkpoint_every", "test_n_docs"}
 def train_model(study: str, model: str, overrides: tuple[str, ...] = ()) -> None:
     """Train the model with its corpus and tasks, from the pretrained models or from another one of the study."""
     with study_run(study, overrides) as run:
-        record_training(run, model, fit(run, model))
+        trained = fit(run, model)
+        record_training(run, model, trained)
+        record_rejects(run, trained)
 
 
 def fit(run: StudyRun, name: str) -> Artifact:
@@ -35,45 +38,48 @@ def fit(run: StudyRun, name: str) -> Artifact:
     config, corpus = run.study.models[name], own_corpus(run, name)
     start = run.result("model", config.init_from) if config.init_from else base_generator(run)
     asked = find_questions(run, config.tasks)
+    has_encoder = corpus is not None and corpus.retriever != "bm25"
 
     def build(folder: Path) -> BuildResult:
+        import json
+
         from rag.modeling.models import RagModel
         from rag.retrieval.encoders import Encoder
         from rag.tasks.table import read_questions
         from rag.training.checkpoint import ModelCard, save_checkpoint
-        from rag.training.examples import task_examples
+        from rag.training.examples import split_findable, task_examples
         from rag.training.loop import Trainer
 
-        encoder = open_question_encoder(run) if corpus else None
-        if corpus and (start.folder / "question_encoder").is_dir():
+        encoder = open_question_encoder(run) if has_encoder else None
+        if has_encoder and (start.folder / "question_encoder").is_dir():
             encoder = Encoder.load(start.folder / "question_encoder", run.study.encoder)
         model = RagModel(config.family, open_generator(start.folder / "generator"), encoder.module if encoder else None)
         generator = run.study.generator
+        retriever = open_retriever(run, corpus, encoder) if corpus else None
         trainer = Trainer(
-            model.to(run.device),
-            config,
-            generator.layout,
-            generator.max_source_tokens,
-            run.study.seed,
-            encoder,
-            open_retriever(corpus) if corpus else None,
+            model.to(run.device), config, generator.layout, generator.max_source_tokens, run.study.seed, retriever
         )
         examples = {
             task: task_examples(task, run.study.tasks[task], read_questions(part.file("questions.parquet"), "train"))
             for task, part in asked.items()
         }
-        steps = trainer.train(examples, folder, run.progress("steps"))
+        kept, rejects = split_findable(examples, retriever.finds) if retriever else (examples, [])
+        lines = "".join(json.dumps(reject._asdict(), ensure_ascii=False) + "\n" for reject in rejects)
+        (folder / "rejects.jsonl").write_text(lines, encoding="utf-8")
+        steps = trainer.train(kept, folder, run.progress("steps"))
         card = ModelCard(
             family=config.family,
+            retriever=corpus.retriever if corpus else None,
             n_docs=config.n_docs,
             layout=generator.layout,
             max_source_tokens=generator.max_source_tokens,
-            encoder=run.study.encoder if corpus else None,
+            encoder=run.study.encoder if has_encoder else None,
             passage_fingerprint=passage_fingerprint(corpus) if corpus else None,
             trained_steps=len(steps),
         )
         save_checkpoint(folder, model, encoder, card)
-        counts = {"rows_in": sum(map(len, examples.values())), "rows_out": len(steps)}
+        pairs = sum(map(len, examples.values()))
+        counts = {"rows_in": pairs, "rows_out": len(steps), "rows_rejected": len(rejects)}
         return BuildResult(counts, {"steps": [step._asdict() for step in steps]})
 
     options = {"prefix", "labels", "train_answers"}
@@ -82,14 +88,15 @@ def fit(run: StudyRun, name: str) -> Artifact:
         "order": list(config.tasks),  # of the mixture, where shares are equal
         "generator": run.study.generator.model_dump(include={"layout", "max_source_tokens"}),
         "tasks": {task: run.study.tasks[task].model_dump(include=options) for task in asked},
-        "encoder": encoder_identity(run, "question") if corpus else None,
+        "encoder": encoder_identity(run, "question") if has_encoder else None,
+        "search": search_identity(run, corpus) if corpus else None,
         "seed": run.study.seed,
     }
     return run.stage(
         "model",
         name,
         build,
-        code=["rag.training.loop", "rag.training.checkpoint", "rag.tasks.table"],
+        code=["rag.training.loop", "rag.training.checkpoint", "rag.tasks.table", *([corpus.code] if corpus else [])],
         config=identity,
         parents={
             "start": start,

@@ -22,6 +22,8 @@ class ConfigError(RagError):
 class DataError(RagError):
     """Input rows or bytes break the promise of their format."""
 
+    row: int | None = None  # of those that were given, where one is to blame and whoever gave them knows its name
+
 
 class DumpError(DataError):
     """A MediaWiki dump is cut, corrupt or of a kind that cannot be read."""

@@ -1,5 +1,6 @@
 """Files that are whole or absent: written under a temporary name in their own folder, synced, renamed."""
 
+import hashlib
 import os
 from pathlib import Path
 
@@ -22,3 +23,14 @@ def write_atomically(path: Path, content: bytes) -> None:
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     temporary.write_bytes(content)
     publish(temporary, path)
+
+
+def file_sha256(path: Path) -> str:
+    """The sha256 of a file's bytes, in hexadecimal.
+
+    >>> import tempfile; handle = tempfile.NamedTemporaryFile()
+    >>> file_sha256(Path(handle.name))[:8]
+    'e3b0c442'
+    """
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

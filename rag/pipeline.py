@@ -19,19 +19,17 @@ from rag.modeling.marginalize import prior_logprobs
 from rag.modeling.models import RagModel
 from rag.parallel import on_threads
 from rag.records import Passage, Prediction, Question, RetrievedPassage
-from rag.retrieval.encoders import Encoder
 from rag.retrieval.retriever import Retriever
 
 
 @dataclass(frozen=True)
 class Rag:
-    """A trained model with the passages it may look things up in; no encoder and retriever: closed book."""
+    """A trained model with the passages it may look things up in; no retriever: closed book."""
 
     model: RagModel
     layout: str
     max_source_tokens: int
     n_docs: int = 1
-    encoder: Encoder | None = None
     retriever: Retriever | None = None
 
 
@@ -91,12 +89,11 @@ def _look_up(
     tokenizer = rag.model.generator.tokenizer
     asked = [task.prefix + question.text for question in questions]
     device = rag.model.generator.device
-    if rag.encoder is None or rag.retriever is None:
+    if rag.retriever is None:
         scores = torch.zeros(len(questions), 1, device=device)
         empty: list[list[Passage]] = [[] for _ in questions]
         return assemble_closed_book(asked, tokenizer, rag.max_source_tokens), scores, scores == 0, empty
-    vectors = rag.encoder.encode_questions([question.text for question in questions])
-    found = rag.retriever.search(vectors, rag.n_docs)
+    found = rag.retriever.retrieve([question.text for question in questions], rag.n_docs)
     inputs = assemble(asked, found.pairs(), rag.layout, tokenizer, rag.max_source_tokens)
     scores, mask = torch.from_numpy(found.doc_scores).to(device), torch.from_numpy(found.mask).to(device)
     return inputs, scores, mask, found.passages

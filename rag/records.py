@@ -39,6 +39,7 @@ class Question(NamedTuple):
     text: str
     answers: tuple[str, ...]  # any of them is right; for fever the one label
     titles: tuple[str, ...] = ()  # gold pages, where the task names them
+    evidence: tuple[tuple[str, ...], ...] = ()  # the same as sets, any of which suffices
 
 
 class RetrievedPassage(NamedTuple):

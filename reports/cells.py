@@ -130,6 +130,18 @@ def duration(seconds: float | None) -> str:
     return f"{minutes} min {rest:02d} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02d} min"
 
 
+def milliseconds(seconds: float | None) -> str:
+    """A short time for people, all in one unit so that a column can be compared.
+
+    >>> milliseconds(0.0002), milliseconds(0.0449), milliseconds(1.25)
+    ('0.20 ms', '45 ms', '1,250 ms')
+    """
+    if seconds is None or not math.isfinite(seconds):
+        return DASH
+    short_time = 1000 * seconds
+    return f"{short_time:#.2g}".rstrip(".") + " ms" if short_time < 99.5 else f"{short_time:,.0f} ms"
+
+
 def size(n_bytes: float | None) -> str:
     """A file size for people, in powers of 1000.
 

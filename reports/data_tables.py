@@ -127,6 +127,15 @@ def failed_check_table(snapshot: Snapshot, run_id: str) -> ReportTable:
     return ReportTable("failed_checks", "Failed expectations", "With what was seen instead.", columns, body)
 
 
+def caveats(snapshot: Snapshot, run_id: str) -> list[str]:
+    """What the study was told to do against a warning, so that every number is read with it; each once."""
+    rows = snapshot.query("SELECT * FROM v_caveats WHERE run_id = ? ORDER BY message, name", [run_id]).records()
+    names: dict[str, list[str]] = {}
+    for row in rows:
+        names.setdefault(row["message"] or row["expectation"], []).append(row["name"] or "the run")
+    return [f"Read every number with this ({', '.join(found)}): {message}" for message, found in names.items()]
+
+
 def reject_table(snapshot: Snapshot, run_id: str) -> ReportTable:
     """Rejected rows by reason."""
     rows = snapshot.query(

@@ -1,6 +1,5 @@
 """The tables that say how the results came about: definitions, training, stages, artifacts; and those of the data."""
 
-import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -26,6 +25,25 @@ from reports.store import Snapshot
 def metric_anchor(row: Mapping[str, Any]) -> str:
     """The id of a metric's row among the definitions."""
     return anchor_of("m", row["model"], row["task"], row["corpus"], row["split"], row["name"])
+
+
+def metric_cell(row: Mapping[str, Any] | None) -> Cell:
+    """A row of v_metrics as a cell with its interval, linked to its definition; a dash where there is no row."""
+    if row is None:
+        return Cell(DASH)
+    n = f"n {row['n']}" if row["n"] == row["n_expected"] else f"n {row['n']} of {row['n_expected']}"
+    text = percent(row["value"], row["unit"])
+    return Cell(
+        text,
+        value=row["value"],
+        low=row["low"],
+        high=row["high"],
+        n=row["n"],
+        detail="; ".join(part for part in (interval(row["low"], row["high"], row["unit"]), n) if part),
+        links=(Link(text, f"#{metric_anchor(row)}"),),
+        partial=row["partial"],
+        note=row["partial_reason"],
+    )
 
 
 def samples_anchor(task: str, split: str) -> str:
@@ -123,40 +141,6 @@ def answered_table(snapshot: Snapshot, run_id: str) -> ReportTable:
     )
     caption = "An empty prediction is an answer, and scored; a failed one is not, and makes its metrics partial."
     return ReportTable("answered", "Asked and answered", caption, columns, body)
-
-
-def index_recall_table(snapshot: Snapshot, run_id: str) -> ReportTable:
-    """Approximate against exact search, with the gate."""
-    rows = snapshot.query("SELECT * FROM v_index_recall WHERE run_id = ? ORDER BY corpus, kind, k", [run_id]).records()
-    columns = headings("passage index", "kind", "k >", "recall >", "at least >", "gate", "parameters")
-    body = tuple(
-        (
-            Cell(row["corpus"]),
-            Cell(row["kind"]),
-            Cell(str(row["k"]), row["k"]),
-            Cell(
-                percent(row["recall"]),
-                row["recall"],
-                row["low"],
-                row["high"],
-                row["n"],
-                "; ".join(part for part in (interval(row["low"], row["high"]), f"n {row['n']}") if part),
-                partial=row["partial"],
-                note="the run is not complete" if row["partial"] else "",
-            ),
-            Cell(percent(row["min_recall"]), row["min_recall"]),
-            Cell("passed" if row["passed"] else "failed", alarm=not row["passed"]),
-            Cell(_parameters(row["parameters_json"])),
-        )
-        for row in rows
-    )
-    caption = "Percent of the exact nearest k passages that the index finds, 95 % interval below."
-    return ReportTable("index_recall", "Recall of the index", caption, columns, body)
-
-
-def _parameters(text: str | None) -> str:
-    found = json.loads(text) if text else {}
-    return ", ".join(f"{key} {value}" for key, value in found.items()) if isinstance(found, dict) else str(found)
 
 
 def swap_answer_table(snapshot: Snapshot, run_id: str) -> ReportTable:

@@ -1,35 +1,29 @@
-"""The report's figure, as SVG that stands in the page itself."""
+"""The figure of the scores: a dot and its interval for every model, one panel a metric."""
 
-import io
-import re
 from collections.abc import Mapping
-from html import escape
 
-import matplotlib
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
 from reports.cells import Cell, ReportTable, has_value
+from reports.svg import FAINT, INK, PARTIAL, page_style, plain, to_svg
 
 _PANELS = ("open_qa", "classification", "generation")
 _WIDTH, _GAP = 9.2, 0.75  # inches: of the figure, and between two rows of panels
-_INK, _FAINT, _DOT, _PARTIAL = "#1a1a1a", "#d9d9d9", "#0b5394", "#b00020"
+_DOT = "#0b5394"
 
 
 def metric_figure(tables: Mapping[str, ReportTable], salt: str) -> str:
     """A dot and its 95 % interval for every model, one panel a metric; empty where there is nothing to draw.
 
-    The same tables give the same bytes: ids come from ``salt``, and no date is written.
+    The same tables and ``salt`` give the same bytes.
     """
     panels = [panel for key in _PANELS if key in tables for panel in _panels(tables[key])]
     if not panels:
         return ""
     models = list(dict.fromkeys(model for _, cells in panels for model in cells))
-    style = {"svg.hashsalt": salt, "svg.fonttype": "none", "font.family": "sans-serif", "font.size": 9}
-    with matplotlib.rc_context(style):
-        svg = _drawn(panels, models)
-    return _accessible(svg, "Scores of the models", _described(panels))
+    with page_style(salt):
+        return to_svg(_drawn(panels, models), "scores", "Scores of the models", _described(panels))
 
 
 _Panel = tuple[str, dict[str, Cell]]  # a metric, and each model's cell
@@ -49,12 +43,11 @@ def _name(row: tuple[Cell, ...]) -> str:
     return model if corpus == "none" else f"{model}, {corpus}"
 
 
-def _drawn(panels: list[_Panel], models: list[str]) -> str:
+def _drawn(panels: list[_Panel], models: list[str]) -> Figure:
     across = min(len(panels), 3)
     down = -(-len(panels) // across)
     row = 0.3 * len(models) + _GAP
     figure = Figure(figsize=(_WIDTH, down * row))
-    FigureCanvasSVG(figure)
     axes = figure.subplots(down, across, squeeze=False, sharey=True)
     names = 0.3 + 0.07 * max(len(model) for model in models)  # inches for the names, whatever font the page has
     figure.subplots_adjust(
@@ -70,9 +63,7 @@ def _drawn(panels: list[_Panel], models: list[str]) -> str:
             _draw(axis, panels[place], models)
         else:
             axis.set_visible(False)
-    out = io.StringIO()
-    figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
-    return out.getvalue()
+    return figure
 
 
 def _draw(axis: Axes, panel: _Panel, models: list[str]) -> None:
@@ -81,22 +72,18 @@ def _draw(axis: Axes, panel: _Panel, models: list[str]) -> None:
         cell = cells.get(model)
         if cell is None or cell.value is None:
             continue
-        colour = _PARTIAL if cell.partial else _DOT
+        colour = PARTIAL if cell.partial else _DOT
         if has_value(cell.low) and has_value(cell.high):
             axis.plot([100 * (cell.low or 0), 100 * (cell.high or 0)], [height, height], color=colour, linewidth=1.6)
         face = "white" if cell.partial else colour
         axis.plot([100 * cell.value], [height], "o", color=colour, markerfacecolor=face, markersize=5.5)
-    axis.set_title(title, fontsize=9, color=_INK)
+    axis.set_title(title, fontsize=9, color=INK)
     axis.set_xlim(-3, 103)
     axis.set_xticks([0, 25, 50, 75, 100])
     axis.set_yticks(range(len(models)), models)
     axis.set_ylim(len(models) - 0.4, -0.6)
-    axis.grid(axis="x", color=_FAINT, linewidth=0.6)
-    axis.set_axisbelow(True)
-    axis.tick_params(length=0, colors=_INK)
-    for side in ("top", "right", "left"):
-        axis.spines[side].set_visible(False)
-    axis.spines["bottom"].set_color(_FAINT)
+    axis.grid(axis="x", color=FAINT, linewidth=0.6)
+    plain(axis)
 
 
 def _described(panels: list[_Panel]) -> str:
@@ -106,16 +93,3 @@ def _described(panels: list[_Panel]) -> str:
         values = ", ".join(f"{model} {cell.text} ({cell.detail})" for model, cell in cells.items())
         told.append(f"{title.replace(chr(10), ', ')}: {values}.")
     return " ".join(told)
-
-
-def _accessible(svg: str, title: str, description: str) -> str:
-    """The bare svg element, scaled to the page, with a title and a description."""
-    body = svg[svg.index("<svg") :]
-    body = re.sub(r"\s*<metadata>.*?</metadata>", "", body, flags=re.DOTALL)
-    body = re.sub(r' (?:width|height)="[\d.]+pt"', "", body, count=2)
-    opening, rest = body.split(">", 1)
-    named = f'{opening} role="img" aria-labelledby="figure-title figure-description">'
-    return (
-        f'{named}<title id="figure-title">{escape(title)}</title>'
-        f'<desc id="figure-description">{escape(description)}</desc>{rest}'
-    )

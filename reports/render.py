@@ -10,13 +10,16 @@ from pathlib import Path
 import jinja2
 from markupsafe import Markup
 
-from reports import cells, figures, formats
+from reports import cells, formats
 from reports.cells import ReportTable
+from reports.data_tables import caveats
+from reports.figures import metric_figure
 from reports.files import write_text
 from reports.samples import TaskSamples, samples
 from reports.store import Snapshot, Store
 from reports.summary import Summary, summarise
 from reports.tables import RESULT_KEYS, known_run, report_tables
+from reports.tradeoff import tradeoff_figure
 
 
 def render_html(store: Store, run_id: str, out: Path) -> Path:
@@ -36,7 +39,8 @@ def render_html(store: Store, run_id: str, out: Path) -> Path:
             results=[tables[key] for key in _SCORES if key in tables],
             samples=shown,
             partial=any(table.partial for table in tables.values()),
-            figure=Markup(figures.metric_figure(tables, salt=run_id)),
+            figure=Markup(metric_figure(tables, salt=run_id)),
+            tradeoff=Markup(tradeoff_figure(tables, salt=run_id)),
             style=Markup(_source("report.css")),
         )
     )
@@ -68,14 +72,20 @@ def render_latex(store: Store, run_id: str, out: Path) -> Path:
 
 def _gathered(snapshot: Snapshot, run_id: str) -> tuple[Summary, dict[str, ReportTable]]:
     tables = report_tables(snapshot, run_id)
-    return summarise(known_run(snapshot, run_id), tables), tables
+    return summarise(known_run(snapshot, run_id), tables, caveats(snapshot, run_id)), tables
 
 
 def _must_say(summary: Summary) -> list[str]:
     """What may not be left out wherever numbers of this run are shown."""
     unfinished = {"running": "is not finished", "failed": "failed"}.get(summary.status)
     told = [f"This run {unfinished}: nothing here is a result."] if unfinished else []
-    return [*told, *([summary.error] if summary.error else []), *summary.warnings, summary.comparison_note]
+    return [
+        *told,
+        *([summary.error] if summary.error else []),
+        *summary.caveats,
+        *summary.warnings,
+        summary.comparison_note,
+    ]
 
 
 def _environment() -> jinja2.Environment:

@@ -252,7 +252,7 @@ CREATE TABLE IF NOT EXISTS metrics (
 );
 COMMENT ON TABLE metrics IS 'One row a measured number, with what is needed to trust it.';
 COMMENT ON COLUMN metrics.run_id IS 'The run.';
-COMMENT ON COLUMN metrics.model IS 'The model; gold for the references themselves.';
+COMMENT ON COLUMN metrics.model IS 'The model; gold for the references themselves; retriever:dense, retriever:bm25 or retriever:hybrid for a retriever that was scored alone.';
 COMMENT ON COLUMN metrics.task IS 'The task.';
 COMMENT ON COLUMN metrics.corpus IS 'The passage index; empty for a closed-book model.';
 COMMENT ON COLUMN metrics.split IS 'train, dev or test.';
@@ -339,17 +339,56 @@ CREATE TABLE IF NOT EXISTS index_recall (
     parameters_json JSON,
     PRIMARY KEY (run_id, corpus, kind, k)
 );
-COMMENT ON TABLE index_recall IS 'How many of the exact nearest passages the approximate index finds.';
+COMMENT ON TABLE index_recall IS 'How many of the exact nearest passages the index finds, measured before anything is generated.';
 COMMENT ON COLUMN index_recall.run_id IS 'The run.';
 COMMENT ON COLUMN index_recall.corpus IS 'The passage index.';
-COMMENT ON COLUMN index_recall.kind IS 'Kind of index: hnsw, flat, ...';
-COMMENT ON COLUMN index_recall.k IS 'Passages asked for.';
-COMMENT ON COLUMN index_recall.recall IS 'Mean share of the exact k that were found.';
-COMMENT ON COLUMN index_recall.low IS 'Lower end of the 95 % interval.';
-COMMENT ON COLUMN index_recall.high IS 'Upper end of the 95 % interval.';
-COMMENT ON COLUMN index_recall.n IS 'Queries measured.';
-COMMENT ON COLUMN index_recall.min_recall IS 'The gate: below it the study stops.';
-COMMENT ON COLUMN index_recall.parameters_json IS 'Parameters of building and search.';
+COMMENT ON COLUMN index_recall.kind IS 'Kind of index: flat, hnsw, hnsw-sq8, hnsw-pq, ivf-flat, ivf-sq8, ivf-pq or ivf-rabitq.';
+COMMENT ON COLUMN index_recall.k IS 'Passages that the search asked for.';
+COMMENT ON COLUMN index_recall.recall IS 'Mean share of the k results whose score reaches the exact k-th best: of equal passages any will do.';
+COMMENT ON COLUMN index_recall.low IS 'Lower end of the 95 % interval (bootstrap over questions).';
+COMMENT ON COLUMN index_recall.high IS 'Upper end of the 95 % interval (bootstrap over questions).';
+COMMENT ON COLUMN index_recall.n IS 'Questions measured: a sample of those that the study asks.';
+COMMENT ON COLUMN index_recall.min_recall IS 'The gate, on the row of the k it is for: below it the study stops.';
+COMMENT ON COLUMN index_recall.parameters_json IS 'Parameters of building and search that this kind of index heeds.';
+
+CREATE TABLE IF NOT EXISTS index_sweep (
+    run_id VARCHAR NOT NULL,
+    corpus VARCHAR NOT NULL,
+    kind VARCHAR NOT NULL,
+    point INTEGER NOT NULL,
+    ef_search BIGINT,
+    nprobe BIGINT,
+    rerank BIGINT,
+    configured BOOLEAN NOT NULL,
+    k INTEGER NOT NULL,
+    recall DOUBLE,
+    low DOUBLE,
+    high DOUBLE,
+    n BIGINT NOT NULL,
+    min_recall DOUBLE,
+    single_seconds DOUBLE,
+    batched_seconds DOUBLE,
+    index_bytes BIGINT,
+    PRIMARY KEY (run_id, corpus, kind, point)
+);
+COMMENT ON TABLE index_sweep IS 'What other search settings of the same index would find and cost: recall against time and memory.';
+COMMENT ON COLUMN index_sweep.run_id IS 'The run.';
+COMMENT ON COLUMN index_sweep.corpus IS 'The passage index.';
+COMMENT ON COLUMN index_sweep.kind IS 'Kind of index, as in index_recall.';
+COMMENT ON COLUMN index_sweep.point IS 'Number of the setting within the sweep, from 0.';
+COMMENT ON COLUMN index_sweep.ef_search IS 'HNSW: candidates of a search; NULL where the kind has no such setting.';
+COMMENT ON COLUMN index_sweep.nprobe IS 'IVF: lists that a search visits; NULL where the kind has no such setting.';
+COMMENT ON COLUMN index_sweep.rerank IS 'Compressed kinds: candidates that are scored exactly; NULL where the kind has no such setting.';
+COMMENT ON COLUMN index_sweep.configured IS 'Whether this is the setting that the study uses.';
+COMMENT ON COLUMN index_sweep.k IS 'Passages that the search asked for.';
+COMMENT ON COLUMN index_sweep.recall IS 'As in index_recall.';
+COMMENT ON COLUMN index_sweep.low IS 'Lower end of the 95 % interval (bootstrap over questions).';
+COMMENT ON COLUMN index_sweep.high IS 'Upper end of the 95 % interval (bootstrap over questions).';
+COMMENT ON COLUMN index_sweep.n IS 'Questions measured.';
+COMMENT ON COLUMN index_sweep.min_recall IS 'The gate of the study.';
+COMMENT ON COLUMN index_sweep.single_seconds IS 'Median time of one question, asked alone on one thread.';
+COMMENT ON COLUMN index_sweep.batched_seconds IS 'Time a question where all are asked at once, on all threads of the run.';
+COMMENT ON COLUMN index_sweep.index_bytes IS 'Memory of the index when it is searched, without vectors that are mapped from their files.';
 
 CREATE TABLE IF NOT EXISTS training_steps (
     run_id VARCHAR NOT NULL,
@@ -534,11 +573,21 @@ CREATE OR REPLACE VIEW v_classification AS
 SELECT * FROM v_metrics WHERE name LIKE 'label\_accuracy%' ESCAPE '\';
 COMMENT ON VIEW v_classification IS 'Fact verification: label accuracy.';
 
+CREATE OR REPLACE VIEW v_retrievers AS
+SELECT *,
+       substr(model, length('retriever:') + 1) AS retriever,
+       regexp_replace(name, '_at_[0-9]+$', '') AS measure,
+       try_cast(regexp_extract(name, '_at_([0-9]+)$', 1) AS INTEGER) AS k
+FROM v_metrics
+WHERE starts_with(model, 'retriever:');
+COMMENT ON VIEW v_retrievers IS 'Retrievers scored alone: measure and k are the two parts of the name, as in answer_in_passage_at_20; k is NULL where there is none.';
+
 CREATE OR REPLACE VIEW v_retrieval AS
 SELECT * FROM v_metrics
-WHERE name LIKE 'answer\_in\_passage%' ESCAPE '\' OR name LIKE 'recall\_at%' ESCAPE '\' OR name LIKE 'precision\_at%' ESCAPE '\'
-   OR name LIKE 'correct\_without%' ESCAPE '\' OR name LIKE 'gold\_%' ESCAPE '\';
-COMMENT ON VIEW v_retrieval IS 'Retrieval: answer or gold page among the passages, and what is right without either.';
+WHERE NOT starts_with(model, 'retriever:')
+  AND (name LIKE 'answer\_in\_passage%' ESCAPE '\' OR name LIKE 'recall\_at%' ESCAPE '\' OR name LIKE 'precision\_at%' ESCAPE '\'
+       OR name LIKE 'correct\_without%' ESCAPE '\' OR name LIKE 'gold\_%' ESCAPE '\' OR name IN ('r_precision', 'mrr'));
+COMMENT ON VIEW v_retrieval IS 'What models read: answer or gold page among the passages of a prediction, and what is right without either.';
 
 CREATE OR REPLACE VIEW v_diversity AS
 SELECT * FROM v_metrics WHERE name LIKE 'distinct\_%' ESCAPE '\';
@@ -551,6 +600,7 @@ ANTI JOIN (
     UNION ALL SELECT run_id, model, task, corpus, split, name FROM v_generation
     UNION ALL SELECT run_id, model, task, corpus, split, name FROM v_classification
     UNION ALL SELECT run_id, model, task, corpus, split, name FROM v_retrieval
+    UNION ALL SELECT run_id, model, task, corpus, split, name FROM v_retrievers
     UNION ALL SELECT run_id, model, task, corpus, split, name FROM v_diversity
 ) USING (run_id, model, task, corpus, split, name);
 COMMENT ON VIEW v_other_metrics IS 'Metrics that no other view shows, so that none is lost.';
@@ -619,6 +669,16 @@ SELECT i.*, coalesce(i.recall >= i.min_recall, true) AS passed, r.status IS DIST
 FROM index_recall AS i LEFT JOIN runs AS r USING (run_id);
 COMMENT ON VIEW v_index_recall IS 'Approximate against exact search, with the gate.';
 
+CREATE OR REPLACE VIEW v_index_sweep AS
+SELECT i.*,
+       coalesce(i.recall >= i.min_recall, false) AS reaches,
+       reaches AND row_number() OVER (
+           PARTITION BY i.run_id, i.corpus, i.kind, coalesce(i.recall >= i.min_recall, false) ORDER BY i.single_seconds, i.point
+       ) = 1 AS cheapest,
+       r.status IS DISTINCT FROM 'complete' AS partial
+FROM index_sweep AS i LEFT JOIN runs AS r USING (run_id);
+COMMENT ON VIEW v_index_sweep IS 'The trade-off of an index: reaches marks the settings whose recall reaches the gate, cheapest the fastest of these.';
+
 CREATE OR REPLACE VIEW v_checks AS
 SELECT run_id, stage, name, suite,
        sum(n_checks)::BIGINT AS n_checks,
@@ -635,6 +695,10 @@ FROM (
     FROM checks GROUP BY ALL
 ) GROUP BY ALL;
 COMMENT ON VIEW v_checks IS 'Data checks, one row a suite over all its shards; it holds where nothing critical failed.';
+
+CREATE OR REPLACE VIEW v_caveats AS
+SELECT run_id, name, expectation, message FROM checks WHERE suite = 'encoders' AND NOT success;
+COMMENT ON VIEW v_caveats IS 'What a study was told to do against a warning, and what every number of the run must be read with: encoders of two trainings.';
 
 CREATE OR REPLACE VIEW v_rejects AS
 SELECT run_id, stage, name, source, reason, count(*) AS n_rejected, arg_min(text, row) AS first_text, min(row) AS first_row

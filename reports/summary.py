@@ -1,7 +1,7 @@
 """The head of the report: what ran, and what a reader must know before quoting anything."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from reports.cells import DASH, Cell, Column, ReportTable, duration
@@ -25,6 +25,7 @@ class Summary(NamedTuple):
     status: str
     error: str
     facts: tuple[Fact, ...]
+    caveats: tuple[str, ...]  # what every number must be read with
     warnings: tuple[str, ...]
     comparison_note: str
     models: ReportTable
@@ -32,8 +33,8 @@ class Summary(NamedTuple):
     versions: tuple[Fact, ...]
 
 
-def summarise(run: Mapping[str, Any], tables: Mapping[str, ReportTable]) -> Summary:
-    """The summary of a row of ``runs`` and the tables of that run."""
+def summarise(run: Mapping[str, Any], tables: Mapping[str, ReportTable], caveats: Sequence[str] = ()) -> Summary:
+    """The summary of a row of ``runs``, the tables of that run, and what was done against a warning."""
     config = _mapping(run["config_json"])
     versions = {**_mapping(run["versions_json"]), **_mapping(run["machine_json"])}
     return Summary(
@@ -43,6 +44,7 @@ def summarise(run: Mapping[str, Any], tables: Mapping[str, ReportTable]) -> Summ
         status=run["status"],
         error=run["error"] or "",
         facts=tuple(_facts(run, config)),
+        caveats=tuple(caveats),
         warnings=tuple(_warnings(tables, run["status"] == "complete")),
         comparison_note=_comparison_note(config, tables),
         models=_model_table(config),

@@ -7,7 +7,7 @@ Every number comes from a view of ``schema.sql``; here it only gets its place. `
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from reports import evidence
+from reports import evidence, retrieval_tables
 from reports.cells import DASH, Cell, Column, Link, ReportTable, headings, interval, p_text, percent
 from reports.errors import StoreError
 from reports.formats import to_latex, to_markdown, to_terminal_rows
@@ -25,8 +25,8 @@ RESULT_KEYS = (
     "swap_unspellable",
     "comparisons",
     "expected",
+    *retrieval_tables.BUILDERS,
     "retrieval",
-    "index_recall",
     "other",
 )
 
@@ -45,7 +45,7 @@ _PIVOTS = {
     "diversity": ("v_diversity", "Diversity of what was generated", "Distinct tri-grams in percent of all tri-grams."),
     "retrieval": (
         "v_retrieval",
-        "Retrieval",
+        "What the models read",
         "Percent of questions, 95 % interval below. Answer in a passage: a gold answer stands in one of the passages.",
     ),
     "other": ("v_other_metrics", "Other metrics", "In their own units, 95 % interval below."),
@@ -80,7 +80,7 @@ def report_tables(snapshot: Snapshot, run_id: str) -> dict[str, ReportTable]:
         "swap_unspellable": _offices("v_swap_unspellable", "Answers that the generator cannot spell", _UNSPELLABLE),
         "comparisons": comparison_table,
         "expected": expected_table,
-        "index_recall": evidence.index_recall_table,
+        **retrieval_tables.BUILDERS,
         **evidence.BUILDERS,
     }
     order = [*RESULT_KEYS, *evidence.BUILDERS]
@@ -130,28 +130,9 @@ def _pivot(key: str, title: str, caption: str, rows: Iterable[Mapping[str, Any]]
     body = []
     for line in lines:
         head = (Cell(line[0]), Cell(line[1] or "none"))
-        body.append((*head, *(_metric_cell(cells.get((line, place))) for place in across)))
+        body.append((*head, *(evidence.metric_cell(cells.get((line, place))) for place in across)))
     splits = ", ".join(sorted({split for _, split, _ in across}))
     return ReportTable(key, title, f"{caption} Split: {splits}.", tuple(columns), tuple(body))
-
-
-def _metric_cell(row: Mapping[str, Any] | None) -> Cell:
-    if row is None:
-        return Cell(DASH)
-    n = f"n {row['n']}" if row["n"] == row["n_expected"] else f"n {row['n']} of {row['n_expected']}"
-    detail = "; ".join(part for part in (interval(row["low"], row["high"], row["unit"]), n) if part)
-    text = percent(row["value"], row["unit"])
-    return Cell(
-        text,
-        value=row["value"],
-        low=row["low"],
-        high=row["high"],
-        n=row["n"],
-        detail=detail,
-        links=(Link(text, f"#{evidence.metric_anchor(row)}"),),
-        partial=row["partial"],
-        note=row["partial_reason"],
-    )
 
 
 def swap_table(snapshot: Snapshot, run_id: str) -> ReportTable:

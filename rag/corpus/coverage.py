@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from ahocorasick_rs import BytesAhoCorasick
 
 from rag.errors import DataError
-from rag.text import decompose, word_tokens
+from rag.text import compile_pattern, decompose, word_tokens
 
 _FIRST_PASSAGES = 64
 _MOST_PASSAGES = 4096  # looked through at once
@@ -51,14 +51,16 @@ def answer_coverage(
     shards: Sequence[Path],
     questions: Sequence[Question],
     progress: Callable[[Iterable[Path]], Iterable[Path]] = iter,
+    patterns: bool = False,
 ) -> Coverage:
     """Of how many questions the text of some passage holds an answer: consecutive words of it, as DPR matches them.
 
-    The rule is that of ``rag.evaluation.retrieval.answer_in_passage`` for answers that are texts; patterns are not
-    told from texts. One pass over the shards, which ends when every question is covered; a few passages and the answers
-    still missing are in memory. Raises DataError if a shard cannot be read or has no column "text".
+    The rule is that of ``rag.evaluation.retrieval.answer_in_passage``; with ``patterns`` the answers are regular
+    expressions, found anywhere, each looked for in every passage until it is found. One pass over the shards, which
+    ends when every question is covered; a few passages and the answers still missing are in memory.
+    Raises DataError if a shard cannot be read or has no column "text", and for a pattern that is none.
     """
-    search = _Search(questions)
+    search = _PatternSearch(questions) if patterns else _Search(questions)
     for shard in progress(shards):
         if not search.missing:
             break
@@ -66,6 +68,22 @@ def answer_coverage(
             search.look_into(texts)
     uncovered = tuple(question.question_id for row, question in enumerate(questions) if not search.covered[row])
     return Coverage(len(questions), len(questions) - len(uncovered), uncovered)
+
+
+class _PatternSearch:
+    """The patterns not yet found."""
+
+    def __init__(self, questions: Sequence[Question]) -> None:
+        self.covered = [False] * len(questions)
+        self._patterns = [list(map(compile_pattern, question.answers)) for question in questions]
+        self.missing = [row for row, patterns in enumerate(self._patterns) if patterns]
+
+    def look_into(self, texts: Sequence[str]) -> None:
+        """Mark the questions of which one of the texts holds an answer."""
+        for text in map(decompose, texts):
+            for row in self.missing:
+                self.covered[row] = any(pattern.search(text) for pattern in self._patterns[row])
+            self.missing = [row for row in self.missing if not self.covered[row]]
 
 
 class _Search:

@@ -71,15 +71,32 @@ def unpacked_bytes(name: str, size: int, format: SourceFormat = "mediawiki") -> 
     return round(size * _UNPACKED_PER_BYTE.get(Path(name).suffix, 1.0))
 
 
+def expected_passages(unpacked: int, format: SourceFormat = "mediawiki") -> int:
+    """How many passages a source holds, from what ``unpacked_bytes`` gives for its files.
+
+    >>> expected_passages(635_000, "psgs")
+    1000
+    """
+    return _work(unpacked, format).passages
+
+
 def estimate_ingest(
-    dump_bytes: int, xml: int, rates: IngestRates, *, fetched: bool, format: SourceFormat = "mediawiki"
+    dump_bytes: int,
+    xml: int,
+    rates: IngestRates,
+    *,
+    fetched: bool,
+    format: SourceFormat = "mediawiki",
+    rows: int | None = None,
 ) -> list[StageEstimate]:
     """The stages from the files of a source to checked passages. ``fetched``: they are on this machine already.
 
-    ``xml`` is what ``unpacked_bytes`` gives for the files. Seconds of reading are those of one process, divided by the
-    processes with a loss of a tenth.
+    ``xml`` is what ``unpacked_bytes`` gives for the files, ``rows`` the passages where their number is known. Seconds
+    of reading are those of one process, divided by the processes with a loss of a tenth.
     """
-    work = _work_of_dump(xml) if format == "mediawiki" else _work_of(_KINDS[format], xml)
+    work = _work(xml, format)
+    if rows is not None:
+        work = work._replace(passages=rows)
     processes = 1 + 0.9 * (rates.workers - 1)
     reading = work.xml_equivalent / rates.xml_bytes_per_second / processes + dump_bytes / _SHA1_BYTES_PER_SECOND
     table = work.passages * rates.bytes_per_passage + work.pages * _LEDGER_BYTES
@@ -96,6 +113,10 @@ class _Work(NamedTuple):
     passages: int
     pages: float
     xml_equivalent: float  # bytes of a dump's XML that take as long to read
+
+
+def _work(unpacked: int, format: SourceFormat) -> _Work:
+    return _work_of_dump(unpacked) if format == "mediawiki" else _work_of(_KINDS[format], unpacked)
 
 
 def _work_of_dump(xml: int) -> _Work:

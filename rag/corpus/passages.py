@@ -231,6 +231,13 @@ class PassageTable:
                 chunks += file.read(columns=[name]).column(name).chunks
         return pa.chunked_array(chunks, type=PASSAGE_SCHEMA.field(name).type)
 
+    def block(self, rows: range, columns: Sequence[str]) -> pa.Table:
+        """Some columns of one or more rows that lie one after the other. Raises DataError as ``rows`` does."""
+        groups = range(self._group_of(rows.start), self._group_of(rows.stop - 1) + 1)
+        before = self._ends[groups.start - 1] if groups.start else 0
+        read = pa.concat_tables(self._read(group, columns) for group in groups)
+        return read.slice(rows.start - before, len(rows))
+
     def _group_of(self, row: int) -> int:
         if not 0 <= row < len(self):
             raise DataError(
@@ -242,13 +249,16 @@ class PassageTable:
     def _group(self, group: int) -> pa.Table:
         with self._reading:
             if group not in self._cache:
-                path, file, number = self._groups[group]
-                with _named(path):
-                    self._cache[group] = file.read_row_group(number, columns=list(Passage._fields))
+                self._cache[group] = self._read(group, Passage._fields)
                 if len(self._cache) > _CACHED_ROW_GROUPS:
                     self._cache.popitem(last=False)
             self._cache.move_to_end(group)
             return self._cache[group]
+
+    def _read(self, group: int, columns: Sequence[str]) -> pa.Table:
+        path, file, number = self._groups[group]
+        with _named(path):
+            return file.read_row_group(number, columns=list(columns))
 
 
 def _passages(table: pa.Table) -> Iterable[Passage]:

@@ -4,11 +4,10 @@ import re
 import string
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from functools import lru_cache
 from typing import Literal
 
 from rag.errors import DataError
-from rag.text import decompose
+from rag.text import compile_pattern, decompose
 
 RegexMode = Literal["match", "search", "fullmatch"]
 
@@ -69,15 +68,6 @@ def regex_match(prediction: str, patterns: Sequence[str], mode: RegexMode = "mat
     """
     text = normalize_answer(prediction) if mode == "fullmatch" else decompose(prediction)
     return any(getattr(compile_pattern(pattern), mode)(text) is not None for pattern in patterns)
-
-
-@lru_cache(maxsize=4096)
-def compile_pattern(pattern: str) -> re.Pattern[str]:
-    """An answer pattern as CuratedTREC means it: NFD, any case, multiline. Raises DataError if it cannot compile."""
-    try:
-        return re.compile(decompose(pattern), re.IGNORECASE | re.MULTILINE)
-    except re.error as error:
-        raise DataError(f"answer pattern {pattern!r} is no regular expression: {error}; mend the task file") from error
 
 
 def label_accuracy(predictions: Sequence[str], labels: Sequence[str]) -> float:

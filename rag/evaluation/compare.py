@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from rag.config import ExpectedValue
-from rag.evaluation.score import QuestionScore
+from rag.evaluation.scorer import QuestionScore
 from rag.evaluation.statistics import holm, mcnemar_exact, paired_bootstrap
 
 _RIGHT_OR_WRONG = frozenset({"exact_match", "label_accuracy"})

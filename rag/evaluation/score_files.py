@@ -8,9 +8,10 @@ import pyarrow.parquet as pq
 
 from rag.evaluation.answers import normalize_answer
 from rag.evaluation.retrieval import answer_in_passage
-from rag.evaluation.score import QuestionScore, Scores
+from rag.evaluation.scorer import QuestionScore, Scores
 from rag.files import publish
 from rag.records import Prediction, Question
+from rag.text import decompose
 
 PER_QUESTION_FILE = "per_question.parquet"
 SCORES_FILE = "scores.parquet"
@@ -26,23 +27,32 @@ _SCORES = pa.schema([("question_id", pa.string()), ("metric", pa.string()), ("va
 
 
 def write_scores(
-    folder: Path, questions: Sequence[Question], predictions: Sequence[Prediction], scores: Scores
+    folder: Path,
+    questions: Sequence[Question],
+    predictions: Sequence[Prediction],
+    scores: Scores,
+    patterns: bool = False,
 ) -> None:
-    """Write both tables; questions without a prediction have no row in the first."""
+    """Write both tables; questions without a prediction have no row in the first. ``patterns``: see ``score_task``."""
     first = scores.per_question[0].metric if scores.per_question else None
     values = {one.question_id: one.value for one in scores.per_question if one.metric == first}
     gold = {question.question_id: question for question in questions}
     rows = [
         {
             "question_id": one.question_id,
-            "normalised": None if one.error else normalize_answer(one.text),
+            "normalised": None if one.error else decompose(one.text) if patterns else normalize_answer(one.text),
             "score": values.get(one.question_id),
-            "has_answer": _has_answer(gold[one.question_id], one),
+            "has_answer": _has_answer(gold[one.question_id], one, patterns),
         }
         for one in predictions
     ]
     _write(folder / PER_QUESTION_FILE, pa.Table.from_pylist(rows, schema=_PER_QUESTION))
-    _write(folder / SCORES_FILE, pa.Table.from_pylist([s._asdict() for s in scores.per_question], schema=_SCORES))
+    write_per_metric(folder, scores.per_question)
+
+
+def write_per_metric(folder: Path, values: Sequence[QuestionScore]) -> None:
+    """Write the second table alone: the value of every question and metric."""
+    _write(folder / SCORES_FILE, pa.Table.from_pylist([one._asdict() for one in values], schema=_SCORES))
 
 
 def read_scores(path: Path) -> list[QuestionScore]:
@@ -50,10 +60,10 @@ def read_scores(path: Path) -> list[QuestionScore]:
     return [QuestionScore(**row) for row in pq.read_table(path).to_pylist()]
 
 
-def _has_answer(question: Question, prediction: Prediction) -> list[bool] | None:
+def _has_answer(question: Question, prediction: Prediction, patterns: bool) -> list[bool] | None:
     if question.task != "open-qa":
         return None
-    return [answer_in_passage(passage.text, question.answers) for passage in prediction.retrieved]
+    return [answer_in_passage(passage.text, question.answers, patterns) for passage in prediction.retrieved]
 
 
 def _write(path: Path, table: pa.Table) -> None:

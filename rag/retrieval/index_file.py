@@ -1,41 +1,45 @@
-"""A passage index on disk: ``index.faiss`` with ``index.json``, which says what the file must be.
+"""A passage index on disk: ``index.faiss`` with ``index.json``, which says what every file must be.
 
-The description is written last and checked first, so that a half-written, cut, swapped or foreign index is refused in
-words instead of being searched.
+Where rows repeat earlier ones ``repeats.npy`` lies beside them, and ``contents.npy`` (hashes of the vectors) where the
+index can be updated. The description is written last and checked first, so that a half-written, cut, swapped or
+foreign index is refused in words instead of being searched.
 """
 
-import hashlib
 import json
 import shutil
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import faiss
+import numpy as np
 
+from rag.config import IndexKind
 from rag.errors import IndexMismatchError, ResourceError
-from rag.files import publish
+from rag.files import file_sha256, publish
+from rag.retrieval.index_kinds import KINDS, BuildOptions, can_update, file_bytes
+from rag.retrieval.index_units import NO_CONTENTS, Units
 
 _LFS_START = b"version https://git-lfs"
+_INDEX, _REPEATS, _CONTENTS, _ABOUT = "index.faiss", "repeats.npy", "contents.npy", "index.json"
 
 
 @dataclass(frozen=True)
 class IndexInfo:
     """What an index is, and what it belongs to."""
 
-    kind: str
+    kind: IndexKind
     metric: str
     dim: int
-    ntotal: int
-    m: int
-    ef_construction: int
-    ef_search: int
-    encoder_fingerprint: str  # of the encoder of the passages; empty if it is not known
-    row_ids_sha256: str  # of the passage ids in row order; empty if they are not known
+    ntotal: int  # passages
+    units: int  # distinct vectors among them; the index holds each once
+    options: Mapping[str, int]  # it was built with
+    encoder_fingerprint: str = ""  # of the encoder of the passages; empty if it is not known
+    row_ids_sha256: str = ""  # of the passage ids in row order; empty if they are not known
+    encoder: Mapping[str, Any] = field(default_factory=dict)  # its card; empty if it is not known
     faiss_version: str = ""
-    file_bytes: int = 0
-    file_sha256: str = ""
+    files: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # name -> bytes and sha256
 
 
 _MISMATCH = {
@@ -48,60 +52,94 @@ _MISMATCH = {
 }
 
 
-def write_index(index: Any, info: IndexInfo, folder: Path) -> IndexInfo:
-    """Write the FAISS ``index`` into ``folder``: temporary files, synced, renamed; the completed description.
+def write_index(index: Any, units: Units, info: IndexInfo, folder: Path) -> IndexInfo:
+    """Write an index into ``folder``: temporary files, synced, renamed, the description last; returns the latter.
 
-    Raises ResourceError before anything is written if the disk is too small.
+    Raises ResourceError where the disk is too small: before anything is written, or, if it fills up meanwhile, with
+    the files of an earlier index still in place.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    _check_space(folder, info)
-    temporary, sidecar = folder / "index.faiss.tmp", folder / "index.json.tmp"
-    faiss.write_index(index, str(temporary))
+    arrays = _arrays(units, info.kind)
+    size = file_bytes(info.kind, info.units, info.dim, BuildOptions(**info.options))
+    _check_space(folder, size + sum(array.nbytes for array in arrays.values()))
+    try:
+        faiss.write_index(index, str(_temporary(folder, _INDEX)))
+        for name, array in arrays.items():
+            with _temporary(folder, name).open("wb") as file:
+                np.save(file, array)
+    except (RuntimeError, OSError) as error:
+        for name in (_INDEX, *arrays):
+            _temporary(folder, name).unlink(missing_ok=True)
+        raise ResourceError(
+            f"{folder}: the index could not be written ({error}); what was there is unchanged"
+        ) from error
+    names = (_INDEX, *arrays)
     info = replace(
-        info,
-        faiss_version=faiss.__version__,
-        file_bytes=temporary.stat().st_size,
-        file_sha256=_file_sha256(temporary),
+        info, faiss_version=faiss.__version__, files={name: _file_facts(_temporary(folder, name)) for name in names}
     )
-    sidecar.write_text(json.dumps(asdict(info), indent=2, sort_keys=True) + "\n", encoding="utf-8")
-    publish(temporary, folder / "index.faiss")
-    publish(sidecar, folder / "index.json")
+    about = json.dumps(asdict(info), indent=2, sort_keys=True) + "\n"
+    _temporary(folder, _ABOUT).write_text(about, encoding="utf-8")
+    for name in (*names, _ABOUT):
+        publish(_temporary(folder, name), folder / name)
+    for name in {_REPEATS, _CONTENTS} - set(names):
+        (folder / name).unlink(missing_ok=True)
     return info
 
 
-def read_index(folder: Path, wanted: Mapping[str, Any], check_bytes: bool) -> tuple[Any, IndexInfo]:
-    """The FAISS index of ``folder``, memory-mapped, and its description.
+def read_index(folder: Path, wanted: Mapping[str, Any], check_bytes: bool) -> tuple[Any, Units, IndexInfo]:
+    """The FAISS index of ``folder`` and its units, memory-mapped, and its description.
 
-    Raises IndexMismatchError unless file and description agree and the description has the values ``wanted``
+    Raises IndexMismatchError unless files and description agree and the description has the values ``wanted``
     (None: any).
     """
-    info = _read_info(folder / "index.json")
+    info = _read_info(folder / _ABOUT)
     for key, value in wanted.items():
         if value is not None and value != getattr(info, key):
             raise IndexMismatchError(f"{folder}: {_MISMATCH[key].format(found=getattr(info, key), wanted=value)}")
-    _check_file(folder / "index.faiss", info, check_bytes)
-    index = _read_faiss(folder / "index.faiss")
+    for name, facts in info.files.items():
+        _check_file(folder / name, facts, check_bytes)
+    index = _read_faiss(folder / _INDEX)
     _check_index(index, info, folder)
-    return index, info
+    repeats = _map(folder / _REPEATS) if _REPEATS in info.files else np.empty((2, 0), np.int64)
+    contents = _map(folder / _CONTENTS) if _CONTENTS in info.files else NO_CONTENTS
+    return index, Units(info.ntotal, repeats, contents), info
 
 
-def _check_space(folder: Path, info: IndexInfo) -> None:
-    needed = info.ntotal * (4 * info.dim + 9 * info.m + 32)
+def _arrays(units: Units, kind: IndexKind) -> dict[str, np.ndarray]:
+    repeats = {_REPEATS: units.repeats} if units.repeats.shape[1] else {}
+    contents = {_CONTENTS: units.contents} if can_update(kind) else {}
+    return repeats | contents
+
+
+def _temporary(folder: Path, name: str) -> Path:
+    return folder / f"{name}.tmp"
+
+
+def _check_space(folder: Path, needed: int) -> None:
     free = shutil.disk_usage(folder).free
     if free < needed:
         raise ResourceError(f"{folder} has {free:,} bytes free, but the index needs {needed:,}; nothing was changed")
 
 
+def _file_facts(path: Path) -> dict[str, Any]:
+    return {"bytes": path.stat().st_size, "sha256": file_sha256(path)}
+
+
 def _read_info(path: Path) -> IndexInfo:
     try:
-        return IndexInfo(**json.loads(path.read_text(encoding="utf-8")))
+        info = IndexInfo(**json.loads(path.read_text(encoding="utf-8")))
+        if info.kind not in KINDS:
+            raise ValueError(f"kind {info.kind!r}")
+        if _INDEX not in info.files:
+            raise ValueError(f"files without {_INDEX}")
     except FileNotFoundError as error:
         raise IndexMismatchError(f"no finished index at {path.parent} (no index.json); build the index") from error
     except (ValueError, TypeError) as error:
         raise IndexMismatchError(f"{path} cannot be read ({error}); build the index again") from error
+    return info
 
 
-def _check_file(path: Path, info: IndexInfo, check_bytes: bool) -> None:
+def _check_file(path: Path, facts: Mapping[str, Any], check_bytes: bool) -> None:
     if not path.is_file():
         raise IndexMismatchError(f"{path} is missing though index.json is there; build the index again")
     size = path.stat().st_size
@@ -110,13 +148,21 @@ def _check_file(path: Path, info: IndexInfo, check_bytes: bool) -> None:
             raise IndexMismatchError(
                 f"{path} is a Git LFS pointer of {size} bytes, not the index; fetch the file itself with: git lfs pull"
             )
-    if size != info.file_bytes:
-        how = "cut off" if size < info.file_bytes else "another file"
+    if size != facts["bytes"]:
+        how = "cut off" if size < facts["bytes"] else "another file"
         raise IndexMismatchError(
-            f"{path} is {how}: {size:,} bytes where index.json says {info.file_bytes:,}; copy or build it again"
+            f"{path} is {how}: {size:,} bytes where index.json says {facts['bytes']:,}; copy or build it again"
         )
-    if check_bytes and _file_sha256(path) != info.file_sha256:
+    if check_bytes and file_sha256(path) != facts["sha256"]:
         raise IndexMismatchError(f"{path} has changed since it was written (its sha256 differs); build the index again")
+
+
+def _map(path: Path) -> np.ndarray:
+    try:
+        array: np.ndarray = np.load(path, mmap_mode="r", allow_pickle=False)
+    except (OSError, ValueError, EOFError) as error:
+        raise IndexMismatchError(f"{path} cannot be read ({error}); build the index again") from error
+    return np.asarray(array)
 
 
 def _read_faiss(path: Path) -> Any:
@@ -130,16 +176,10 @@ def _check_index(index: Any, info: IndexInfo, folder: Path) -> None:
     """The loaded index against its description: a wrong metric or size must never be searched."""
     if index.metric_type != faiss.METRIC_INNER_PRODUCT or info.metric != "inner_product":
         raise IndexMismatchError(f"{folder}: the index ranks by another metric than inner product; build it again")
-    if (index.d, index.ntotal) != (info.dim, info.ntotal):
+    if (index.d, index.ntotal) != (info.dim, info.units):
         raise IndexMismatchError(
             f"{folder}: the file holds {index.ntotal} vectors of {index.d} dimensions, index.json says "
-            f"{info.ntotal} of {info.dim}; build the index again"
+            f"{info.units} of {info.dim}; build the index again"
         )
-    kinds = {"flat": faiss.IndexFlat, "hnsw": faiss.IndexHNSWFlat}
-    if info.kind not in kinds or not isinstance(index, kinds[info.kind]):
+    if type(index).__name__ != KINDS[info.kind].faiss_class:
         raise IndexMismatchError(f"{folder}: index.json says {info.kind!r}, the file holds a {type(index).__name__}")
-
-
-def _file_sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

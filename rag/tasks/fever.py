@@ -13,7 +13,7 @@ LABELS = ("SUPPORTS", "REFUTES", "NOT ENOUGH INFO")
 
 
 def read(path: Path) -> TaskFile:
-    """The claims of a FEVER file with their label as the one answer and the evidence's pages as titles.
+    """The claims of a FEVER file with their label as the one answer and the pages of their evidence.
 
     The test files, which have no label, give rejects only. Raises DataError if the file cannot be read.
     """
@@ -37,15 +37,21 @@ def _question(row: Row) -> Question:
     label = " ".join(text_of(row.fields, "label").upper().split())
     if label not in LABELS:
         raise DataError(f"label {row.fields['label']!r} is none of {', '.join(LABELS)}")
-    return Question(question_id, "fever", claim, (label,), _titles(row.fields.get("evidence")))
+    evidence = _evidence(row.fields.get("evidence"))
+    titles = tuple(dict.fromkeys(page for pages in evidence for page in pages))
+    return Question(question_id, "fever", claim, (label,), titles, evidence)
 
 
-def _titles(evidence: Any) -> tuple[str, ...]:
-    """The pages of all evidence sets, each once; none where a claim's evidence is given as text instead."""
+def _evidence(evidence: Any) -> tuple[tuple[str, ...], ...]:
+    """The pages of each evidence set, no set twice; none where a claim's evidence is given as text instead."""
     if not isinstance(evidence, list):
         return ()
     try:
-        pages = [page for group in evidence for _, _, page, _ in group if page is not None]
+        sets = [[page for _, _, page, _ in group if page is not None] for group in evidence]
     except (TypeError, ValueError) as error:
         raise DataError("'evidence' is not a list of sets of [annotation, evidence, page, sentence]") from error
-    return tuple(dict.fromkeys(page_title(checked_text(page, "evidence page")) for page in pages))
+    different: dict[frozenset[str], tuple[str, ...]] = {}
+    for pages in sets:
+        titles = tuple(dict.fromkeys(page_title(checked_text(page, "evidence page")) for page in pages))
+        different.setdefault(frozenset(titles), titles)
+    return tuple(filter(None, different.values()))

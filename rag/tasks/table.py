@@ -17,6 +17,7 @@ _SCHEMA = pa.schema(
         ("text", pa.string()),
         ("answers", pa.list_(pa.string())),
         ("titles", pa.list_(pa.string())),
+        ("evidence", pa.list_(pa.list_(pa.string()))),
     ]
 )
 
@@ -33,6 +34,13 @@ def read_questions(path: Path, split: Split) -> list[Question]:
     """The questions of one split, in the order of its file."""
     rows = pq.read_table(path, filters=[("split", "=", split)]).to_pylist()
     return [
-        Question(row["question_id"], row["task"], row["text"], tuple(row["answers"]), tuple(row["titles"]))
+        Question(
+            row["question_id"],
+            row["task"],
+            row["text"],
+            tuple(row["answers"]),
+            tuple(row["titles"]),
+            tuple(map(tuple, row["evidence"])),
+        )
         for row in rows
     ]

@@ -1,13 +1,13 @@
 """What a model is trained on: question and answer, nothing else. No passage is ever labelled."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from rag.config import TaskConfig
 from rag.errors import DataError
-from rag.records import Question
+from rag.records import Question, Reject
 
 
 class Example(NamedTuple):
@@ -38,6 +38,30 @@ def _label_word(config: TaskConfig, question: Question, label: str) -> str:
     if label not in config.labels:
         raise DataError(f"question {question.question_id} has the label {label!r}; labels has {sorted(config.labels)}")
     return config.labels[label]
+
+
+def split_findable(
+    examples: Mapping[str, Sequence[Example]], finds: Callable[[Sequence[str]], Iterable[bool]]
+) -> tuple[dict[str, list[Example]], list[Reject]]:
+    """The examples whose question finds a passage, and the others as rejects: without any there is no p(y|x).
+
+    ``finds`` says for each question whether it does. Of dense retrieval all do; BM25 needs a word in common.
+
+    >>> examples = {"qa": [Example("qa", question, question, "a") for question in ("lima", "the")]}
+    >>> kept, rejects = split_findable(examples, lambda questions: [len(one) > 3 for one in questions])
+    >>> [one.question for one in kept["qa"]], rejects[0].row, rejects[0].text
+    (['lima'], 2, 'the')
+    """
+    kept: dict[str, list[Example]] = {task: [] for task in examples}
+    rejects = []
+    for task, pairs in examples.items():
+        found = finds([example.question for example in pairs])
+        for row, (example, finds_some) in enumerate(zip(pairs, found, strict=True), start=1):
+            if finds_some:
+                kept[task].append(example)
+            else:
+                rejects.append(Reject(f"training pairs of {task}", row, "no passage is found for it", example.question))
+    return kept, rejects
 
 
 def example_stream(

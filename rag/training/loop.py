@@ -1,6 +1,7 @@
 """Fine-tuning on input-output pairs: the marginal likelihood, with gradient into generator and question encoder.
 
-The context encoder and the index stay as they are (Lewis et al. 2020, section 2.4). Every random choice hangs on
+The context encoder and the index stay as they are (Lewis et al. 2020, section 2.4); where BM25 retrieves, there is
+no question encoder and the generator alone is trained. Every random choice hangs on
 the seed and the number of the step, so a training that was killed goes on to the same weights.
 """
 
@@ -21,7 +22,7 @@ from rag.modeling.inputs import GeneratorInputs, assemble, assemble_closed_book
 from rag.modeling.models import RagModel, score_passages
 from rag.parallel import on_threads
 from rag.retrieval.encoders import Encoder
-from rag.retrieval.retriever import Retriever
+from rag.retrieval.retriever import Retrieved, Retriever, TrainableRetriever
 from rag.training.examples import Example, example_stream
 from rag.training.resume import load_state, save_state
 
@@ -53,15 +54,19 @@ class BatchLoss(NamedTuple):
 
 @dataclass(frozen=True)
 class Trainer:
-    """A model with all that a training step needs; ``encoder`` and ``retriever`` are None for closed-book."""
+    """A model with all that a training step needs; ``retriever`` is None for closed-book."""
 
     model: RagModel
     config: ModelConfig
     layout: str
     max_source_tokens: int
     seed: int
-    encoder: Encoder | None = None
     retriever: Retriever | None = None
+
+    @property
+    def encoder(self) -> Encoder | None:
+        """The question encoder that is trained with the generator; None for closed-book and BM25."""
+        return self.retriever.encoder if isinstance(self.retriever, TrainableRetriever) else None
 
     def train(
         self, examples: Mapping[str, Sequence[Example]], folder: Path, progress: Progress = iter
@@ -93,16 +98,26 @@ class Trainer:
     def _inputs(self, batch: Sequence[Example]) -> tuple[GeneratorInputs, Tensor, Tensor | None, list[str]]:
         tokenizer = self.model.generator.tokenizer
         questions = [example.generator_question for example in batch]
-        if self.encoder is None or self.retriever is None:
+        if self.retriever is None:
             scores = torch.zeros(len(batch), 1, device=self.model.generator.device)
             return assemble_closed_book(questions, tokenizer, self.max_source_tokens), scores, None, []
-        asked = self.encoder.tokenize_questions([example.question for example in batch])
-        vectors = self.encoder.embed_questions(asked)
-        found = self.retriever.search(vectors.detach().cpu().numpy(), self.config.n_docs)
-        passages = torch.from_numpy(self.retriever.vectors(found.rows)).to(vectors.device)
+        found, scores = self._retrieve(self.retriever, [example.question for example in batch])
         inputs = assemble(questions, found.pairs(), self.layout, tokenizer, self.max_source_tokens)
         top1 = [best[0].passage_id for best in found.passages if best]
-        return inputs, score_passages(vectors, passages), torch.from_numpy(found.mask).to(vectors.device), top1
+        return inputs, scores, torch.from_numpy(found.mask).to(scores.device), top1
+
+    def _retrieve(self, retriever: Retriever, questions: Sequence[str]) -> tuple[Retrieved, Tensor]:
+        """The passages, and their doc_scores with gradient to the question encoder where there is one."""
+        if not isinstance(retriever, TrainableRetriever):
+            found = retriever.retrieve(questions, self.config.n_docs)
+            return found, torch.from_numpy(found.doc_scores).to(self.model.generator.device)
+        vectors = retriever.encoder.embed_questions(retriever.encoder.tokenize_questions(questions))
+        found = retriever.retrieve(questions, self.config.n_docs, vectors.detach().cpu().numpy())
+        passages = torch.from_numpy(retriever.vectors(found.rows)).to(vectors.device)
+        scores = score_passages(vectors, passages)
+        if found.sparse_scores is not None:
+            scores = scores + torch.from_numpy(found.sparse_scores).to(scores.device)
+        return found, scores
 
     def _step(self, step: int, batch: Sequence[Example], optimizer: torch.optim.Optimizer) -> TrainingStep:
         torch.manual_seed(self.seed * 1_000_003 + step)

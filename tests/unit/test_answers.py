@@ -70,6 +70,26 @@ def test_a_broken_pattern_is_an_error_that_shows_it() -> None:
         regex_match("x", ["(unclosed"])
 
 
+@pytest.mark.parametrize(
+    ("pattern", "text", "found"),
+    [
+        ("P\\\u00e9tain", "Marshal Pe\u0301tain", True),  # a needless backslash, as in CuratedTREC
+        ("Sn\\\u011b\\\u017eka", "Sn\u011b\u017eka", True),
+        ("K\\\u00f6sen", "Kosen", False),
+        ("a\\\\\u00e9", "a\\\u00e9", True),  # the backslash itself is escaped, and stays
+        ("\\d+\\.", "12.", True),
+    ],
+)
+def test_a_backslash_before_a_letter_with_an_accent_means_the_letter(pattern: str, text: str, found: bool) -> None:
+    assert regex_match(text, [pattern], mode="search") is found
+
+
+@pytest.mark.parametrize("pattern", ["[a", "a**", "(?P<x", "a{99999999999}", "(" * 5000 + ")" * 5000])
+def test_what_cannot_compile_is_a_data_error(pattern: str) -> None:
+    with pytest.raises(DataError, match="is no regular expression"):
+        regex_match("a", [pattern])
+
+
 def test_label_accuracy() -> None:
     assert label_accuracy(["SUPPORTS", "refutes", "REFUTES"], ["supports", "REFUTES", "NOT ENOUGH INFO"]) == 2 / 3
     with pytest.raises(DataError, match="got 1 and 2"):

@@ -73,6 +73,21 @@ def test_coverage_counts_and_names_what_is_missing(tmp_path: Path) -> None:
     assert answer_coverage(shards, []) == Coverage(0, 0, ())
 
 
+def test_patterns_are_found_anywhere_in_a_passage(tmp_path: Path) -> None:
+    shards = [
+        _shard(tmp_path / "0.parquet", ["It is 20320 feet high.", "Nothing."]),
+        _shard(tmp_path / "1.parquet", ["Marshal Pe\u0301tain"]),
+    ]
+    questions = _questions([["20,?320 f(ee|oo)t"], ["x", "P\u00c9tain"], ["^high"], ["20,?320"], []])
+    assert answer_coverage(shards, questions, patterns=True) == Coverage(5, 3, ("q2", "q4"))
+    texts = ["It is 20320 feet high.", "Nothing.", "Marshal Pe\u0301tain"]
+    held = [any(answer_in_passage(text, question.answers, regex=True) for text in texts) for question in questions]
+    assert held == [True, True, False, True, False]
+    assert answer_coverage(shards, questions).uncovered == ("q0", "q2", "q3", "q4")
+    with pytest.raises(DataError, match="is no regular expression"):
+        answer_coverage(shards, _questions([["("]]), patterns=True)
+
+
 def test_an_answer_that_another_question_waits_for_is_not_given_up() -> None:
     search = module._Search(_questions([["Lima", "Callao"], ["Callao"], ["Callao", "Cusco"]]))
     search.look_into(["Lima"])

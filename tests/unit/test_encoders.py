@@ -63,6 +63,24 @@ def test_cls_pooling_is_the_first_state(folder: Path) -> None:
     np.testing.assert_allclose(encoder.encode_questions(["who is the king"])[0], states[0, 0].numpy(), atol=1e-5)
 
 
+def test_prefixes_stand_before_questions_and_titles(folder: Path) -> None:
+    plain = Encoder.load(folder, encoder_config())
+    encoder = Encoder.load(folder, encoder_config(question_prefix="who is ", passage_prefix="the "))
+    questions = encoder.encode_questions(["lima", "king"])
+    np.testing.assert_allclose(questions, plain.encode_questions(["who is lima", "who is king"]), atol=1e-5)
+    passages = encoder.encode_passages(["Peru", ""], ["river", "king"])
+    np.testing.assert_allclose(passages, plain.encode_passages(["the Peru", ""], ["river", "the king"]), atol=1e-5)
+
+
+def test_a_prefix_changes_the_side_that_it_belongs_to(folder: Path) -> None:
+    plain = Encoder.load(folder, encoder_config())
+    question = Encoder.load(folder, encoder_config(question_prefix="who "))
+    passage = Encoder.load(folder, encoder_config(passage_prefix="the "))
+    assert question.passage_fingerprint == plain.passage_fingerprint != passage.passage_fingerprint
+    assert question.question_card().fingerprint != plain.question_card().fingerprint
+    assert len({plain.fingerprint, question.fingerprint, passage.fingerprint}) == 3
+
+
 def test_score_scale_multiplies_questions_and_never_passages(folder: Path) -> None:
     one, twenty = (Encoder.load(folder, encoder_config(score_scale=scale)) for scale in (1.0, 20.0))
     questions = ["what is the capital of peru ?"]
@@ -163,6 +181,47 @@ def test_dpr_reads_pairs_and_projects(tmp_path: Path) -> None:
     assert questions.encode_questions(["who is the king"]).shape == (1, 8)
 
 
+def test_a_prefix_of_dpr_stands_before_the_title(tmp_path: Path) -> None:
+    config = encoder_config(pooling="cls", normalize=False)
+    folder = write_dpr(tmp_path / "c", question=False)
+    prefixed = Encoder.load(folder, config.model_copy(update={"passage_prefix": "the "}))
+    plain = Encoder.load(folder, config)
+    np.testing.assert_allclose(
+        prefixed.encode_passages(["Peru", ""], ["lima", "lima"]),
+        plain.encode_passages(["the Peru", "the "], ["lima", "lima"]),
+        atol=1e-5,
+    )
+
+
+def test_a_side_of_dpr_does_not_stand_in_for_the_other(tmp_path: Path) -> None:
+    config = encoder_config(pooling="cls", normalize=False)
+    questions = Encoder.load(write_dpr(tmp_path / "q", question=True), config)
+    contexts = Encoder.load(write_dpr(tmp_path / "c", question=False), config)
+    with pytest.raises(ConfigError, match=r"q is DPR's encoder of questions and cannot encode passages.*context_path"):
+        questions.encode_passages(["Peru"], ["lima"])
+    for encode in (contexts.encode_questions, contexts.tokenize_questions):
+        with pytest.raises(ConfigError, match=r"c is DPR's encoder of passages and cannot encode questions.*path"):
+            encode(["who"])
+
+
+def test_attention_is_torchs_own_where_the_architecture_has_it(tmp_path: Path) -> None:
+    for folder in (write_bert(tmp_path / "bert"), write_dpr(tmp_path / "dpr", question=True)):
+        assert Encoder.load(folder, encoder_config()).module.config._attn_implementation == "sdpa"  # type: ignore[union-attr]
+
+
+def test_weights_in_several_files_are_the_same_weights(folder: Path, tmp_path: Path) -> None:
+    encoder = Encoder.load(folder, encoder_config())
+    encoder.save(tmp_path)
+    (tmp_path / "model.safetensors").unlink()
+    encoder.module.save_pretrained(tmp_path, max_shard_size="4KB")  # type: ignore[operator]
+    parts = sorted(tmp_path.glob("model-*.safetensors"))
+    assert len(parts) > 1
+    assert Encoder.load(tmp_path, encoder_config()).fingerprint == encoder.fingerprint
+    parts[0].unlink()
+    with pytest.raises(CheckpointError, match=str(tmp_path)):
+        Encoder.load(tmp_path, encoder_config())
+
+
 def test_broken_weights_are_refused_by_row(folder: Path) -> None:
     encoder = Encoder.load(folder, encoder_config())
     with torch.no_grad():
@@ -183,7 +242,9 @@ def test_too_long_a_maximum_is_a_configuration_error(folder: Path) -> None:
         Encoder.load(folder, encoder_config(max_passage_tokens=65))
 
 
-@pytest.mark.parametrize("damage", ["pickle only", "cut off", "a tensor is missing", "no tokenizer"])
+@pytest.mark.parametrize(
+    "damage", ["pickle only", "cut off", "a tensor is missing", "no tokenizer", "no configuration", "a broken list"]
+)
 def test_damaged_checkpoints_are_refused(tmp_path: Path, damage: str) -> None:
     folder = write_bert(tmp_path / "bert")
     weights = folder / "model.safetensors"
@@ -199,5 +260,10 @@ def test_damaged_checkpoints_are_refused(tmp_path: Path, damage: str) -> None:
         case "no tokenizer":
             (folder / "tokenizer.json").unlink()
             (folder / "tokenizer_config.json").write_text(json.dumps({}))
+        case "no configuration":
+            (folder / "config.json").write_text("{")
+        case "a broken list":
+            weights.rename(folder / "model-00001-of-00001.safetensors")
+            (folder / "model.safetensors.index.json").write_text("[]")
     with pytest.raises(CheckpointError, match=str(folder)):
         Encoder.load(folder, encoder_config())

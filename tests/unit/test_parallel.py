@@ -56,7 +56,7 @@ def test_answers_and_training_do_not_depend_on_the_threads(threads: int, tmp_pat
         dropout=False,
     )  # fmt: skip
     examples = {"qa": [Example("qa", one.text, one.text, "a") for one in questions]}
-    trainer = Trainer(rag.model, config, rag.layout, rag.max_source_tokens, 1, rag.encoder, rag.retriever)
+    trainer = Trainer(rag.model, config, rag.layout, rag.max_source_tokens, 1, rag.retriever)
     log = trainer.train(examples, tmp_path / "training")
     results = ([(one.text, one.logprob, one.retrieved) for one in made], log)
     assert results == _remembered.setdefault("results", results)

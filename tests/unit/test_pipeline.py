@@ -22,10 +22,12 @@ QUESTIONS = [
 ]
 
 
+@pytest.mark.parametrize("retriever", ["dense", "hybrid"])
 @pytest.mark.parametrize("task", [QA, FEVER, QA.model_copy(update={"num_beams": 2, "sequence_decoding": "fast"})])
 @pytest.mark.parametrize("family", ["rag-token", "rag-sequence"])
-def test_every_prediction_has_its_evidence(tmp_path: Path, family: str, task: TaskConfig) -> None:
-    predictions = list(answer_questions(tiny_rag(tmp_path, family), task, QUESTIONS))  # type: ignore[arg-type]
+def test_every_prediction_has_its_evidence(tmp_path: Path, family: str, task: TaskConfig, retriever: str) -> None:
+    rag = tiny_rag(tmp_path, family, retriever=retriever)  # type: ignore[arg-type]
+    predictions = list(answer_questions(rag, task, QUESTIONS))
     assert [one.question_id for one in predictions] == ["q0", "q1", "q2"]
     for one in predictions:
         assert one.error is None
@@ -52,6 +54,23 @@ def test_more_passages_than_the_index_has_are_masked(tmp_path: Path) -> None:
     one = next(iter(answer_questions(tiny_rag(tmp_path, "rag-sequence", n_docs=5), QA, QUESTIONS)))
     assert len(one.retrieved) == 3
     assert sum(passage.prior for passage in one.retrieved) == pytest.approx(1, abs=1e-5)
+
+
+@pytest.mark.parametrize("family", ["rag-token", "rag-sequence"])
+def test_the_scores_of_bm25_are_the_logits_of_the_prior(tmp_path: Path, family: str) -> None:
+    """A question gets as many passages as share a word with it, and one that shares none has no answer."""
+    rag = tiny_rag(tmp_path, family, n_docs=3, retriever="bm25")  # type: ignore[arg-type]
+    questions = [*QUESTIONS, Question("q3", "open-qa", "is it the", ("x",))]
+    *answered, none = answer_questions(rag, QA, questions)
+    assert [len(one.retrieved) for one in answered] == [2, 1, 2]
+    for one in answered:
+        odds = [math.exp(passage.doc_score - one.retrieved[0].doc_score) for passage in one.retrieved]
+        expected = [odd / sum(odds) for odd in odds]
+        assert [passage.prior for passage in one.retrieved] == pytest.approx(expected, rel=1e-5)
+    assert answered[0].retrieved[0].title == "lima"
+    assert (none.text, none.retrieved) == ("", ())
+    assert "no passage" in str(none.error)
+    assert [one.error for one in answer_questions(rag, QA, questions[3:])] == [none.error]
 
 
 def test_closed_book_cites_nothing(tmp_path: Path) -> None:

@@ -4,16 +4,17 @@ from pathlib import Path
 
 import pytest
 
-from flows.plan_study import StudyPlan, plan_study, require_fit
-from flows.result_tables import print_plan
+from flows.plan_study import plan_study, require_fit
+from flows.plan_tables import print_plan
 from flows.sources import _require_a_date, remote_files
 from rag.config import SourceConfig, SourceFormat, parse_study
 from rag.corpus.download.files import RemoteFile, WebOptions
 from rag.corpus.estimate import IngestRates, estimate_ingest, unpacked_bytes, xml_bytes
-from rag.errors import ConfigError, ResourceError
+from rag.errors import ConfigError
 from rag.records import StageEstimate
 from tests.support.dump_server import serving
 from tests.support.shared_data import shared_data
+from tests.support.source_study import write_source_study
 
 _ONE = WebOptions(attempts=1)
 
@@ -84,27 +85,21 @@ def test_the_published_files_have_their_known_size(
     assert stage.disk_bytes > 290 * stage.rows
 
 
-def _write_study(folder: Path, path: str) -> Path:
-    study = folder / "study.toml"
-    study.write_text(
-        f'name = "s"\ntitle = "s"\n[sources.wiki]\npath = "{path}"\n[corpora]\n[tasks]\n[models]\n', encoding="utf-8"
-    )
-    return study
-
-
 def test_a_local_dump_is_planned_from_its_size(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("OPENBOOK_WORKERS", "1")
     (tmp_path / "dump.xml").write_bytes(b"x" * 10_000_000)
-    plan = plan_study(str(_write_study(tmp_path, "dump.xml")))
+    plan = plan_study(str(write_source_study(tmp_path, "dump.xml")))
     (source,) = plan.sources
-    assert (source.dump_bytes, source.unpacked_bytes, source.basis) == (10_000_000, 10_000_000, "on this machine")
-    assert plan.rates.xml_bytes_per_second > 0
+    assert (source.file_bytes, source.unpacked_bytes, source.basis) == (10_000_000, 10_000_000, "on this machine")
+    assert plan.measured.cutting is not None
+    assert plan.measured.cutting.xml_bytes_per_second > 0
     require_fit(plan)
     print_plan(plan)
     assert "passage-checks" in capsys.readouterr().out
+    assert list(tmp_path.iterdir()) == [tmp_path / "dump.xml", tmp_path / "study.toml"]  # planning writes nothing
 
 
 def test_a_published_dump_is_planned_from_its_list_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -116,22 +111,14 @@ def test_a_published_dump_is_planned_from_its_list_alone(tmp_path: Path, monkeyp
     monkeypatch.chdir(tmp_path)
     with serving({"/testwiki/20240801/dumpstatus.json": status}) as server:
         monkeypatch.setenv("OPENBOOK_DUMPS_URL", server.url)
-        plan = plan_study(str(_write_study(tmp_path, "wikimedia:testwiki/20240801")))
-    assert (plan.sources[0].dump_bytes, plan.sources[0].basis) == (1_000_005, "as published")
+        plan = plan_study(str(write_source_study(tmp_path, "wikimedia:testwiki/20240801")))
+    assert (plan.sources[0].file_bytes, plan.sources[0].basis) == (1_000_005, "as published")
 
 
-@pytest.mark.parametrize(
-    ("disk", "memory", "message"),
-    [(1, 10**12, r"24\.0 GB of disk.*OPENBOOK_WORKSPACE"), (10**12, 1, "of memory.*OPENBOOK_WORKERS")],
-)
-def test_what_cannot_fit_is_refused(disk: int, memory: int, message: str) -> None:
-    plan = StudyPlan([], IngestRates(1, 1, 1), disk, memory)
-    stage = StageEstimate("dump", 0, 500_000_000, 24_000_000_000, None)
-    from flows.plan_study import SourcePlan
-
-    full = plan._replace(sources=[SourcePlan("wiki", 1, 1, "", [stage])])
-    with pytest.raises(ResourceError, match=message):
-        require_fit(full)
+def test_a_local_file_of_which_nothing_is_known_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ConfigError, match=r"dump\.xml: no such file"):
+        plan_study(str(write_source_study(tmp_path, "dump.xml")))
 
 
 def test_an_address_without_a_date_is_refused() -> None:

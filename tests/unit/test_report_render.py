@@ -1,8 +1,6 @@
 """The report: every number with its evidence, every stranger's word as text, the same bytes each time."""
 
 import re
-import shutil
-from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
@@ -14,54 +12,12 @@ from reports.samples import marked, samples
 from reports.store import Store
 from reports.tables import ReportTable, report_tables, to_latex, to_markdown, to_terminal_rows
 from tests.support.report_fixture import RUN, SCRIPT, START, filled_store, run_row
-
-
-class _Page(HTMLParser):
-    """What a browser would find: elements, ids, references, and text that is not style."""
-
-    def __init__(self, html: str) -> None:
-        super().__init__()
-        self.tags: list[str] = []
-        self.ids: list[str] = []
-        self.references: list[str] = []
-        self.text = ""
-        self._open: list[str] = []
-        self.feed(html)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append(tag)
-        if tag not in ("meta", "br", "link", "img", "use", "path"):
-            self._open.append(tag)
-        for name, value in attrs:
-            if name == "id":
-                self.ids.append(value or "")
-            if name in ("href", "src", "xlink:href", "data", "action", "srcset"):
-                self.references.append(value or "")
-
-    def handle_endtag(self, tag: str) -> None:
-        if tag in self._open:
-            while self._open.pop() != tag:
-                pass
-
-    def handle_data(self, data: str) -> None:
-        if "style" not in self._open:
-            self.text += data
+from tests.support.report_page import Page, changed
 
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
     return filled_store(tmp_path_factory.mktemp("report"))
-
-
-def _changed(store: Store, folder: Path, changes: dict[str, list[dict[str, object]]], run_id: str = RUN) -> Store:
-    """A copy of the store with other rows in some tables of a run."""
-    shutil.copyfile(store.path, folder / "results.duckdb")
-    copy = Store(folder)
-    with copy.write() as session:
-        for table, rows in changes.items():
-            session.replace(table, {"run_id": run_id}, rows)
-    copy.publish()
-    return copy
 
 
 @pytest.fixture(scope="module")
@@ -70,8 +26,8 @@ def html(store: Store) -> str:
 
 
 @pytest.fixture(scope="module")
-def page(html: str) -> _Page:
-    return _Page(html)
+def page(html: str) -> Page:
+    return Page(html)
 
 
 @pytest.fixture(scope="module")
@@ -80,7 +36,7 @@ def tables(store: Store) -> dict[str, ReportTable]:
         return report_tables(snapshot, RUN)
 
 
-def test_the_page_asks_the_network_for_nothing_and_runs_nothing(page: _Page, html: str) -> None:
+def test_the_page_asks_the_network_for_nothing_and_runs_nothing(page: Page, html: str) -> None:
     assert page.references
     assert [reference for reference in page.references if not reference.startswith("#")] == []
     assert not {"script", "iframe", "link", "object", "embed", "img", "form"} & set(page.tags)
@@ -89,19 +45,19 @@ def test_the_page_asks_the_network_for_nothing_and_runs_nothing(page: _Page, htm
     assert not re.search(r"<[^>]*\son\w+=", html)
 
 
-def test_every_reference_leads_somewhere_and_every_id_is_unique(page: _Page) -> None:
+def test_every_reference_leads_somewhere_and_every_id_is_unique(page: Page) -> None:
     assert {reference[1:] for reference in page.references} - set(page.ids) == set()
     assert len(page.ids) == len(set(page.ids))
 
 
-def test_other_peoples_words_are_shown_and_never_obeyed(page: _Page, html: str) -> None:
+def test_other_peoples_words_are_shown_and_never_obeyed(page: Page, html: str) -> None:
     assert SCRIPT not in html
     assert page.text.count(SCRIPT) > 10  # passages, predictions, a rejected row
     assert "</td></details>" in page.text
     assert page.tags.count("html") == page.tags.count("main") == 1
 
 
-def test_the_page_has_every_part(page: _Page) -> None:
+def test_the_page_has_every_part(page: Page) -> None:
     parts = ["summary", "results", "swap", "retrieval", "samples", "data", "work", "definitions", "configuration"]
     assert set(parts) <= set(page.ids)
     for words in (
@@ -123,10 +79,11 @@ def test_the_page_has_every_part(page: _Page) -> None:
         assert words in page.text, words
 
 
-def test_each_result_links_to_its_definition(tables: dict[str, ReportTable], page: _Page) -> None:
-    for key in ("open_qa", "classification", "generation", "diversity", "retrieval"):
+def test_each_result_links_to_its_definition(tables: dict[str, ReportTable], page: Page) -> None:
+    heads = {"open_qa": 2, "classification": 2, "generation": 2, "diversity": 2, "retrieval": 2, "retrievers": 5}
+    for key, head in heads.items():
         for row in tables[key].rows:
-            for cell in row[2:]:
+            for cell in row[head:]:
                 assert cell.value is None or cell.links[0].href[1:] in page.ids
 
 
@@ -140,13 +97,14 @@ def test_the_same_results_give_the_same_bytes(store: Store, html: str, tmp_path:
 
 @pytest.mark.parametrize(("status", "words"), [("running", "is not finished"), ("failed", "failed")])
 def test_a_run_that_is_not_complete_cannot_look_it(store: Store, tmp_path: Path, status: str, words: str) -> None:
-    store = _changed(store, tmp_path, {"runs": [run_row(status)]})
+    store = changed(store, tmp_path, {"runs": [run_row(status)]})
     html = render_html(store, RUN, tmp_path / "report.html").read_text(encoding="utf-8")
-    assert f"This run {words}. Nothing on this page is a result" in _Page(html).text
+    assert f"This run {words}. Nothing on this page is a result" in Page(html).text
     assert "<b>has no holder</b>" not in html
     with store.snapshot() as snapshot:
         tables = report_tables(snapshot, RUN)
-    for key in ("open_qa", "classification", "generation", "swap", "retrieval", "index_recall", "comparisons"):
+    measured = ("open_qa", "classification", "generation", "swap", "retrieval", "comparisons")
+    for key in (*measured, "retrievers", "index_recall", "index_sweep"):
         cells = [cell for row in tables[key].rows for cell in row if cell.low is not None]
         assert cells
         assert all(cell.partial and cell.note for cell in cells), key
@@ -154,18 +112,18 @@ def test_a_run_that_is_not_complete_cannot_look_it(store: Store, tmp_path: Path,
         assert f"This run {words}: nothing" in render(store, RUN, tmp_path / name).read_text(encoding="utf-8")
 
 
-def test_partial_numbers_of_a_complete_run_are_told_at_the_top(page: _Page, tables: dict[str, ReportTable]) -> None:
+def test_partial_numbers_of_a_complete_run_are_told_at_the_top(page: Page, tables: dict[str, ReportTable]) -> None:
     partial = [row[0].text for row in tables["open_qa"].rows if row[2].partial]
     assert partial == ["rag-sequence", "rag-token"]
-    assert "2 of 26 numbers are partial: 1 of 12 not scored; 1 failed." in page.text
+    assert "2 of 47 numbers are partial: 1 of 12 not scored; 1 failed." in page.text
     assert not tables["classification"].partial
 
 
 def test_failed_checks_and_unmet_expectations_are_told_at_the_top(store: Store, tmp_path: Path) -> None:
     check = {"stage": "ingest", "suite": "passages", "expectation": "unique", "success": False, "n_unexpected": 3}
     expected = {"cell": "rag-token/open-qa/exact_match", "value": 0.5, "tolerance": 0.02, "verdict": "fail"}
-    store = _changed(store, tmp_path, {"checks": [check], "expected": [expected]})
-    text = _Page(render_html(store, RUN, tmp_path / "report.html").read_text(encoding="utf-8")).text
+    store = changed(store, tmp_path, {"checks": [check], "expected": [expected]})
+    text = Page(render_html(store, RUN, tmp_path / "report.html").read_text(encoding="utf-8")).text
     assert "1 of 1 data check suites failed." in text
     assert "1 of 1 expected values were not met." in text
     assert "These are not the paper's models" not in text
@@ -173,8 +131,8 @@ def test_failed_checks_and_unmet_expectations_are_told_at_the_top(store: Store, 
 
 def test_a_warning_is_shown_and_fails_nothing(store: Store, tmp_path: Path) -> None:
     warning = {"stage": "checks", "suite": "drift", "expectation": "band", "success": False, "severity": "warning"}
-    store = _changed(store, tmp_path, {"checks": [warning]})
-    page = _Page(render_html(store, RUN, tmp_path / "report.html").read_text(encoding="utf-8"))
+    store = changed(store, tmp_path, {"checks": [warning]})
+    page = Page(render_html(store, RUN, tmp_path / "report.html").read_text(encoding="utf-8"))
     assert "passed with warnings" in page.text
     assert "data check suites failed" not in page.text
 
@@ -193,8 +151,8 @@ def test_sources_show_what_became_of_pages_and_the_sums_of_their_files(store: St
 
 def test_a_run_with_nothing_in_it_still_renders(store: Store, tmp_path: Path) -> None:
     bare = {"study": "bare", "status": "running", "started_at": START}
-    store = _changed(store, tmp_path, {"runs": [bare]}, run_id="bare")
-    text = _Page(render_html(store, "bare", tmp_path / "report.html").read_text(encoding="utf-8")).text
+    store = changed(store, tmp_path, {"runs": [bare]}, run_id="bare")
+    text = Page(render_html(store, "bare", tmp_path / "report.html").read_text(encoding="utf-8")).text
     assert "No metrics yet." in text
 
 
@@ -241,7 +199,7 @@ def test_the_figure_is_the_same_each_time_and_told_in_words(tables: dict[str, Re
     svg = metric_figure(tables, "salt")
     assert svg == metric_figure(tables, "salt")
     assert "closed-book 25.0 (0.5 to 49.5; n 12)" in svg
-    assert '<title id="figure-title">' in svg
+    assert '<title id="scores-title">' in svg
     assert "<metadata>" not in svg
     assert metric_figure({}, "salt") == ""
 

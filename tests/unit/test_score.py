@@ -1,13 +1,17 @@
 """score_task: joined by id, errors counted and never scored, a metric for every question that can be scored."""
 
 import math
+from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 from rag.errors import DataError
 from rag.evaluation.generation import bleu_1, distinct_trigram_ratio, rouge_l
 from rag.evaluation.q_bleu import q_bleu_1
-from rag.evaluation.score import Scores, score_task
+from rag.evaluation.score import score_task
+from rag.evaluation.score_files import PER_QUESTION_FILE, write_scores
+from rag.evaluation.scorer import Scores
 from rag.evaluation.statistics import wilson_interval
 from rag.records import Metric, Prediction, Question, RetrievedPassage, TaskName
 
@@ -53,6 +57,36 @@ def test_open_qa() -> None:
     without = metrics["correct_without_passage"]  # of b and c, whose passages hold no answer, b is right
     assert (without.value, without.n, without.n_errors) == (0.5, 2, 2)
     assert scores.notes == ["1 of 5 questions have no prediction", "1 of 5 questions failed"]
+
+
+def test_open_qa_with_answers_that_are_patterns(tmp_path: Path) -> None:
+    questions = [_question("a", "20,?320 f(ee|oo)t"), _question("b", "Franco|Vichy"), _question("c", "(the )?Thaw")]
+    predictions = [
+        _prediction("a", "20,320 feet high", "It is 20320 feet high."),
+        _prediction("b", "General Franco", "Nobody."),
+        _prediction("c", "the Thaw", "Nothing."),
+    ]
+    scores = score_task("open-qa", questions, predictions, seed=0, patterns=True)
+    values = {name: metric.value for name, metric in _metrics(scores).items()}
+    assert values == {
+        "exact_match": pytest.approx(2 / 3),
+        "exact_match_search": 1,
+        "exact_match_fullmatch": pytest.approx(1 / 3),
+        "answer_in_passage": pytest.approx(1 / 3),
+        "correct_without_passage": 0.5,
+    }
+    signatures = {metric.name: metric.signature for metric in scores.metrics}
+    assert "norm:nfd|match:regex-match" in signatures["exact_match"]
+    assert "match:regex-search" in signatures["answer_in_passage"]
+    write_scores(tmp_path, questions, predictions, scores, patterns=True)
+    rows = pq.read_table(tmp_path / PER_QUESTION_FILE).to_pylist()
+    assert [(row["normalised"], row["score"], row["has_answer"]) for row in rows] == [
+        ("20,320 feet high", 1, [True]),
+        ("General Franco", 0, [False]),
+        ("the Thaw", 1, [False]),
+    ]
+    as_texts = _metrics(score_task("open-qa", questions, predictions, seed=0))
+    assert as_texts["answer_in_passage"].value == 0
 
 
 def test_per_question_values_are_the_metric() -> None:

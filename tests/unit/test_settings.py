@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from flows.settings import load_settings, prepare_workspace
+from flows import settings as module
+from flows.settings import load_settings, memory_bytes, prepare_workspace
 from rag.errors import ConfigError, ResourceError
 
 
@@ -80,3 +81,18 @@ def test_a_workspace_that_cannot_be_written_is_one_line(folder: Path, monkeypatc
     ) as caught:
         prepare_workspace(load_settings())
     assert "\n" not in str(caught.value)
+
+
+def test_memory_is_what_the_settings_the_container_or_the_machine_allow(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = memory_bytes(load_settings())
+    assert whole > 10**8
+    limit = folder / "memory.max"
+    monkeypatch.setattr(module, "_CONTAINER_LIMITS", (folder / "none", limit))
+    limit.write_text("max\n")
+    assert memory_bytes(load_settings()) >= whole
+    limit.write_text("100000000\n")
+    assert memory_bytes(load_settings()) == 100_000_000
+    monkeypatch.setenv("OPENBOOK_MEMORY_GB", "0.5")
+    assert memory_bytes(load_settings()) == 500_000_000

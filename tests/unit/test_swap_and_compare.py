@@ -8,7 +8,7 @@ import pytest
 from rag.config import ExpectedValue, SwapConfig
 from rag.errors import DataError
 from rag.evaluation.compare import adjusted, compare, verdict
-from rag.evaluation.score import QuestionScore
+from rag.evaluation.scorer import QuestionScore
 from rag.evaluation.swap import score_swap, swap_questions
 from rag.records import Prediction
 

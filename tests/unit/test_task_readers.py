@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from rag.errors import DataError
-from rag.records import TaskName
+from rag.records import Question, TaskName
 from rag.tasks import READERS, TaskFile, fever, jeopardy, msmarco, open_qa
+from rag.tasks.table import read_questions, write_questions
 from tests.support.shared_data import shared_data
 
 NQ_LINE = '{"question": "who wrote emma", "answer": ["Jane Austen", "Austen"]}'
@@ -72,6 +73,44 @@ def test_fever_of_the_real_file() -> None:
     assert titles["137334"] == ("Soul Food (film)",)
     assert titles["111897"] == ("Telemundo", "Hispanic and Latino Americans")
     assert any("Penélope Cruz" in pages for pages in titles.values())  # in NFC, as Wikipedia has it
+
+
+def test_evidence_sets_keep_their_pages_together(tmp_path: Path) -> None:
+    (question,) = fever.read(_write(tmp_path, "one.jsonl", FEVER_LINE)).questions
+    assert question.evidence == (("Emma (novel)",), ("Emma (novel)", "Highbury"))
+    assert question.titles == ("Emma (novel)", "Highbury")
+    pages = [["B", "A"], ["A", "B"], ["C", "C"], [None]]
+    line = {"id": 1, "claim": "x", "label": "REFUTES", "evidence": [[[1, 2, page, 0] for page in own] for own in pages]}
+    (question,) = fever.read(_write(tmp_path, "two.jsonl", json.dumps(line))).questions
+    assert question.evidence == (("B", "A"), ("C",))
+    assert question.titles == ("B", "A", "C")
+    table = tmp_path / "questions.parquet"
+    write_questions(table, {"test": [question, question._replace(question_id="2", titles=(), evidence=())]})
+    assert read_questions(table, "test") == [question, Question("2", "fever", "x", ("REFUTES",))]
+
+
+def test_evidence_sets_of_the_real_file() -> None:
+    questions = fever.read(shared_data("fever", "paper_dev.jsonl.gz")).questions
+    assert sum(not question.evidence for question in questions) == 3333
+    assert all(set(question.titles) == {page for own in question.evidence for page in own} for question in questions)
+    assert sum(min(map(len, question.evidence), default=0) > 1 for question in questions) == 553
+
+
+def test_patterns_are_read_and_broken_ones_are_rejects(tmp_path: Path) -> None:
+    patterns = ["19\\d\\d|P\\\u00e9tain", "(unclosed", "x*"]
+    lines = [json.dumps({"question": f"q {pattern}", "answer": ["fine", pattern]}) for pattern in patterns]
+    path = _write(tmp_path, "trec.jsonl", "\n".join(lines))
+    assert len(open_qa.read(path).questions) == 3
+    file = open_qa.read(path, patterns=True)
+    assert [question.answers[1] for question in file.questions] == patterns[:1]
+    assert [row for row, _ in _reasons(file)] == [2, 3]
+    assert "'(unclosed' is no regular expression" in file.rejects[0].reason
+    assert "'x*' fits the empty text" in file.rejects[1].reason
+
+
+def test_the_real_patterns_are_all_read() -> None:
+    file = open_qa.read(shared_data("curatedtrec", "curatedtrec-test.dpr.jsonl"), patterns=True)
+    assert (len(file.questions), file.rejects) == (694, [])
 
 
 def test_fever_files_without_labels_give_rejects(tmp_path: Path) -> None:

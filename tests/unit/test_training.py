@@ -7,7 +7,10 @@ import torch
 
 from rag.config import ModelConfig, TaskConfig
 from rag.errors import CheckpointError, DataError, TrainingError
+from rag.modeling.inputs import assemble
 from rag.records import Question
+from rag.retrieval.hybrid import HybridRetriever
+from rag.retrieval.retriever import DenseRetriever
 from rag.training.checkpoint import ModelCard, load_checkpoint, save_checkpoint
 from rag.training.examples import Example, example_stream, task_examples
 from rag.training.loop import Trainer, TrainingStep
@@ -32,18 +35,25 @@ def config(**options: object) -> ModelConfig:
 
 
 def trainer(folder: Path, settings: ModelConfig) -> Trainer:
-    rag = tiny_rag(folder, settings.family)
-    return Trainer(rag.model, settings, rag.layout, rag.max_source_tokens, 7, rag.encoder, rag.retriever)
+    rag = tiny_rag(folder, settings.family, retriever=settings.retriever)
+    return Trainer(rag.model, settings, rag.layout, rag.max_source_tokens, 7, rag.retriever)
 
 
 def weights(one: Trainer) -> dict[str, torch.Tensor]:
     return {name: tensor.clone() for name, tensor in one.model.state_dict().items()}
 
 
-@pytest.mark.parametrize("family", ["rag-token", "rag-sequence", "closed-book"])
-def test_the_loss_falls(tmp_path: Path, family: str) -> None:
+@pytest.mark.parametrize(
+    ("family", "retriever"),
+    [
+        ("rag-token", "dense"), ("rag-token", "bm25"), ("rag-token", "hybrid"),
+        ("rag-sequence", "dense"), ("rag-sequence", "bm25"), ("rag-sequence", "hybrid"), ("closed-book", "dense"),
+    ],
+)  # fmt: skip
+def test_the_loss_falls(tmp_path: Path, family: str, retriever: str) -> None:
     corpus = None if family == "closed-book" else "c"
-    log = trainer(tmp_path, config(family=family, corpus=corpus, steps=12, dropout=False)).train(EXAMPLES, tmp_path)
+    settings = config(family=family, corpus=corpus, retriever=retriever, steps=12, dropout=False)
+    log = trainer(tmp_path, settings).train(EXAMPLES, tmp_path)
     assert log[-1].loss_per_token < 0.7 * log[0].loss_per_token
     assert [step.step for step in log] == list(range(12))
 
@@ -56,6 +66,40 @@ def test_question_encoder_and_generator_move_and_nothing_frozen_does(tmp_path: P
     assert any(name.startswith("question_encoder") for name in moved)
     assert any("decoder" in name for name in moved)
     assert not any("encoder.block.0." in name for name in moved if "question" not in name and "decoder" not in name)
+
+
+def test_bm25_trains_the_generator_alone(tmp_path: Path) -> None:
+    """Its scores are constants: there is no encoder, and p(z|x) is the same before and after."""
+    one = trainer(tmp_path, config(retriever="bm25"))
+    assert one.retriever is not None
+    assert one.encoder is None
+    before, asked = weights(one), [example.question for example in EXAMPLES["qa"]]
+    scores = one.retriever.retrieve(asked, 2).doc_scores
+    log = one.train(EXAMPLES, tmp_path)
+    assert {name.split(".")[0] for name in before} == {"generator"}
+    assert not all(torch.equal(tensor, before[name]) for name, tensor in weights(one).items())
+    assert one.retriever.retrieve(asked, 2).doc_scores.tolist() == scores.tolist()
+    assert log[0].distinct_top1 == 1.0
+
+
+def test_in_a_hybrid_the_gradient_flows_through_the_dense_part_alone(tmp_path: Path) -> None:
+    """The encoder moves, and the loss is that of inner product plus weighted BM25."""
+    one = trainer(tmp_path, config(retriever="hybrid", family="rag-sequence", dropout=False))
+    assert isinstance(one.retriever, HybridRetriever)
+    assert one.encoder is not None
+    batch = EXAMPLES["qa"]
+    loss = one.batch_loss(batch).per_example
+    gradient = torch.autograd.grad(loss.sum(), list(one.encoder.module.parameters()), allow_unused=True)
+    assert any(part is not None and part.abs().max() > 0 for part in gradient)
+    found = one.retriever.retrieve([example.question for example in batch], 2)
+    targets = one.model.generator.targets([example.target for example in batch])
+    inputs = assemble(
+        [example.question for example in batch], found.pairs(), one.layout, one.model.generator.tokenizer, 40
+    )
+    scores, mask = torch.from_numpy(found.doc_scores), torch.from_numpy(found.mask)
+    with torch.no_grad():
+        expected = one.model.loss(inputs, scores, targets.ids, targets.mask, mask).per_example
+    torch.testing.assert_close(loss.detach(), expected, atol=1e-4, rtol=0)
 
 
 def test_a_stopped_training_ends_with_the_same_weights(tmp_path: Path) -> None:
@@ -129,21 +173,46 @@ def test_a_checkpoint_comes_back_with_equal_losses(tmp_path: Path) -> None:
     one = trainer(tmp_path, config(steps=1))
     one.train(EXAMPLES, tmp_path / "training")
     card = ModelCard(
-        family="rag-token", n_docs=2, layout=one.layout, max_source_tokens=40, encoder=encoder_config(score_scale=5.0),
-        passage_fingerprint="f", trained_steps=1,
+        family="rag-token", retriever="dense", n_docs=2, layout=one.layout, max_source_tokens=40,
+        encoder=encoder_config(score_scale=5.0), passage_fingerprint="f", trained_steps=1,
     )  # fmt: skip
     save_checkpoint(tmp_path / "model", one.model, one.encoder, card)
-    loaded = load_checkpoint(tmp_path / "model", "rag-token", "f")
-    again = Trainer(loaded.model, one.config, one.layout, 40, 7, loaded.encoder, one.retriever)
+    loaded = load_checkpoint(tmp_path / "model", "rag-token", "dense", "f")
+    old = one.retriever
+    assert isinstance(old, DenseRetriever)
+    assert loaded.encoder is not None
+    retriever = DenseRetriever(loaded.encoder, old.index, old.passages, old.table)
+    again = Trainer(loaded.model, one.config, one.layout, 40, 7, retriever)
     with torch.no_grad():
         expected, found = (t.batch_loss(EXAMPLES["qa"]).per_example for t in (one, again))
     torch.testing.assert_close(found, expected, atol=1e-5, rtol=0)
     with pytest.raises(CheckpointError, match="rag-token model and was asked for as rag-sequence"):
-        load_checkpoint(tmp_path / "model", "rag-sequence")
+        load_checkpoint(tmp_path / "model", "rag-sequence", "dense")
     with pytest.raises(CheckpointError, match="same context encoder"):
-        load_checkpoint(tmp_path / "model", "rag-token", "another")
+        load_checkpoint(tmp_path / "model", "rag-token", "dense", "another")
     with pytest.raises(CheckpointError, match="no model at"):
-        load_checkpoint(tmp_path / "nowhere", "rag-token")
+        load_checkpoint(tmp_path / "nowhere", "rag-token", "dense")
+    with pytest.raises(CheckpointError, match="trained with the retriever dense and was asked for with bm25"):
+        load_checkpoint(tmp_path / "model", "rag-token", "bm25")
+
+
+def test_a_model_of_bm25_comes_back_without_an_encoder(tmp_path: Path) -> None:
+    one = trainer(tmp_path, config(steps=1, retriever="bm25"))
+    one.train(EXAMPLES, tmp_path / "training")
+    card = ModelCard(
+        family="rag-token", retriever="bm25", n_docs=2, layout=one.layout, max_source_tokens=40, encoder=None,
+        passage_fingerprint=None, trained_steps=1,
+    )  # fmt: skip
+    save_checkpoint(tmp_path / "model", one.model, one.encoder, card)
+    assert not (tmp_path / "model" / "question_encoder").exists()
+    loaded = load_checkpoint(tmp_path / "model", "rag-token", "bm25")
+    assert loaded.encoder is None
+    again = Trainer(loaded.model, one.config, one.layout, 40, 7, one.retriever)
+    with torch.no_grad():
+        expected, found = (t.batch_loss(EXAMPLES["qa"]).per_example for t in (one, again))
+    torch.testing.assert_close(found, expected, atol=1e-5, rtol=0)
+    with pytest.raises(CheckpointError, match="trained with the retriever bm25 and was asked for with dense"):
+        load_checkpoint(tmp_path / "model", "rag-token", "dense", "f")
 
 
 def test_targets_are_pairs_or_first_answers_and_labels_become_words() -> None:

@@ -1,196 +1,171 @@
-"""Vectors on disk: row order, reuse by text, resuming a killed run, and damaged folders."""
+"""Vectors on disk: what a finished folder says, how it is mapped, and damaged or foreign folders."""
 
-import hashlib
-from collections.abc import Iterable, Iterator
+import json
+import os
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from rag.config import IndexConfig
-from rag.errors import DataError, IndexMismatchError, ResourceError
-from rag.retrieval import vectors as vectors_module
-from rag.retrieval.encoders import Encoder
-from rag.retrieval.index import build_index_from_files
-from rag.retrieval.vectors import SourcePassages, VectorFile, VectorReport, encode_source, hash_row_ids
-from tests.support.tiny_encoders import WORDS, tiny_encoder
+from rag.errors import DataError, IndexMismatchError
+from rag.retrieval.encode import encode_source
+from rag.retrieval.index_build import build_index_from_files
+from rag.retrieval.vectors import VectorFile, hash_row_ids, map_array, row_id_lines, shard_path
+from tests.support.listed_source import EncoderAt, ListedSource, listed_source
+from tests.support.tiny_encoders import encoder_config, write_bert
+
+_CONFIG = encoder_config(precision="float32")
 
 
 @pytest.fixture(scope="module")
-def encoder(tmp_path_factory: pytest.TempPathFactory) -> Encoder:
-    return tiny_encoder(tmp_path_factory.mktemp("models") / "bert")
+def source() -> ListedSource:
+    return listed_source(range(11))
 
 
-@pytest.fixture(autouse=True)
-def _small_shards(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(vectors_module, "SHARD_ROWS", 4)
+@pytest.fixture
+def folder(source: ListedSource, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr("rag.retrieval.encode.SHARD_ROWS", 4)
+    folder = tmp_path_factory.mktemp("vectors")
+    encode_source(source, EncoderAt(write_bert(tmp_path_factory.mktemp("bert")), _CONFIG), folder)
+    return folder
 
 
-def source(rows: Iterable[int], name: str = "s") -> SourcePassages:
-    """A passage for each number, told apart by its words; ids by place."""
-    texts = [" ".join(WORDS[(row * step + step) % len(WORDS)] for step in range(1, 3 + row % 5)) for row in rows]
-    titles = [WORDS[row % len(WORDS)] for row in rows]
-    sha1 = [hashlib.sha1(f"{t}\n{x}".encode()).hexdigest() for t, x in zip(titles, texts, strict=True)]
-    return SourcePassages([f"{name}:{place}:0" for place in range(len(texts))], titles, texts, sha1)
+def test_a_folder_says_what_it_holds_and_by_whom(folder: Path, source: ListedSource) -> None:
+    file = VectorFile.open(folder)
+    assert (file.count, file.dim, file.dtype) == (11, 16, "float16")
+    assert [shard.rows for shard in file.shards] == [4, 4, 3]
+    assert [part.shape for part in file.parts] == [(4, 16), (4, 16), (3, 16)]
+    assert len(file.table) == 11
+    assert file.row_ids_sha256 == hash_row_ids(source.ids)
+    assert [shard.row_ids_sha256 for shard in file.shards] == [
+        hash_row_ids(source.ids[start : start + 4]) for start in (0, 4, 8)
+    ]
+    assert [bytes(digest).hex() for digest in file.text_sha1] == list(source.text_sha1)
+    assert file.encoder_fingerprint == file.card.fingerprint
+    assert 0.99 < file.norm_min <= file.norm_max < 1.01
+    assert (file.norm_min, file.norm_max) == (
+        min(shard.norm_min for shard in file.shards),
+        max(shard.norm_max for shard in file.shards),
+    )
 
 
-def test_rows_are_the_passages_in_their_order(encoder: Encoder, tmp_path: Path) -> None:
-    passages = source(range(11))
-    report = encode_source(passages, encoder, tmp_path)
-    assert report == VectorReport(encoded=11, resumed=0, reused=0, repeated=0)
-    file = VectorFile.open(tmp_path)
-    np.testing.assert_allclose(file.vectors, encoder.encode_passages(passages.titles, passages.texts), atol=1e-5)
-    assert isinstance(file.vectors, np.memmap)
-    assert (file.count, file.dim, file.dtype) == (11, 16, "float32")
-    assert file.encoder_fingerprint == encoder.passage_fingerprint
-    assert file.row_ids_sha256 == hash_row_ids(passages.ids)
-    assert 0.999 < file.norm_min <= file.norm_max < 1.001
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["text_sha1.npy", "vectors.json", "vectors.npy"]
+def test_opening_and_saving_again_changes_nothing(folder: Path) -> None:
+    before = (folder / "vectors.json").read_bytes()
+    VectorFile.open(folder).save()
+    assert (folder / "vectors.json").read_bytes() == before
 
 
-def test_a_finished_folder_is_left_as_it_is(encoder: Encoder, tmp_path: Path) -> None:
-    encode_source(source(range(5)), encoder, tmp_path)
-    before = (tmp_path / "vectors.npy").stat().st_mtime_ns
-    assert encode_source(source(range(5)), encoder, tmp_path) == VectorReport(0, 0, reused=5, repeated=0)
-    assert (tmp_path / "vectors.npy").stat().st_mtime_ns == before
+def test_mapped_arrays_are_read_only_and_hold_no_file_open(folder: Path) -> None:
+    descriptors = Path("/proc/self/fd")
+    if not descriptors.exists():
+        pytest.skip("this system does not list the open files of a process")
+    before = len(os.listdir(descriptors))
+    arrays = [map_array(shard_path(folder, number)) for number in (0, 1, 2)]
+    assert len(os.listdir(descriptors)) == before
+    assert not any(array.flags.writeable or array.flags.owndata for array in arrays)
+    np.testing.assert_array_equal(arrays[2], np.load(shard_path(folder, 2)))
 
 
-def test_other_passages_in_the_same_folder_are_encoded_again(encoder: Encoder, tmp_path: Path) -> None:
-    encode_source(source(range(5)), encoder, tmp_path)
-    assert encode_source(source(range(6)), encoder, tmp_path).encoded == 6
-
-
-def test_the_same_call_writes_the_same_bytes(encoder: Encoder, tmp_path: Path) -> None:
-    for name in ("one", "other"):
-        encode_source(source(range(9)), encoder, tmp_path / name)
-    for name in ("vectors.npy", "text_sha1.npy", "vectors.json"):
-        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "other" / name).read_bytes()
-
-
-def test_known_texts_are_copied_and_new_ones_encoded(encoder: Encoder, tmp_path: Path) -> None:
-    encode_source(source(range(6)), encoder, tmp_path / "old")
-    passages = source([20, 5, 3, 21, 0])
-    known = VectorFile.open(tmp_path / "old")
-    report = encode_source(passages, encoder, tmp_path / "new", reuse=[known])
-    assert report == VectorReport(encoded=2, resumed=0, reused=3, repeated=0)
-    new = VectorFile.open(tmp_path / "new").vectors
-    np.testing.assert_array_equal(new[[1, 2, 4]], known.vectors[[5, 3, 0]])
-    np.testing.assert_allclose(new, encoder.encode_passages(passages.titles, passages.texts), atol=1e-5)
-
-
-def test_vectors_of_another_encoder_are_not_reused(encoder: Encoder, tmp_path: Path) -> None:
-    other = tiny_encoder(tmp_path / "model", seed=1)
-    encode_source(source(range(3)), other, tmp_path / "old")
-    report = encode_source(source(range(3)), encoder, tmp_path / "new", reuse=[VectorFile.open(tmp_path / "old")])
-    assert report == VectorReport(encoded=3, resumed=0, reused=0, repeated=0)
-
-
-def test_equal_texts_are_encoded_once_and_have_equal_vectors(encoder: Encoder, tmp_path: Path) -> None:
-    report = encode_source(source([7, 8, 7, 9, 8, 7]), encoder, tmp_path)
-    assert report == VectorReport(encoded=3, resumed=0, reused=0, repeated=3)
-    vectors = VectorFile.open(tmp_path).vectors
-    np.testing.assert_array_equal(vectors[[2, 5]], vectors[[0, 0]])
-    np.testing.assert_array_equal(vectors[4], vectors[1])
-
-
-class Killed(Exception):
-    """What ends a run in these tests."""
-
-
-def _killed_after(shards: Iterable[range], count: int) -> Iterator[range]:
-    for number, shard in enumerate(shards):
-        if number == count:
-            raise Killed
-        yield shard
-
-
-def test_a_killed_run_goes_on_at_its_shard(encoder: Encoder, tmp_path: Path) -> None:
-    passages = source(range(11))
-    with pytest.raises(Killed):
-        encode_source(passages, encoder, tmp_path, progress=lambda shards: _killed_after(shards, 2))
+def test_a_folder_without_its_last_file_is_unfinished(folder: Path) -> None:
+    (folder / "vectors.json").unlink()
     with pytest.raises(DataError, match="no finished vectors"):
-        VectorFile.open(tmp_path)
-    assert encode_source(passages, encoder, tmp_path) == VectorReport(encoded=3, resumed=8, reused=0, repeated=0)
-    fresh = tmp_path / "fresh"
-    encode_source(passages, encoder, fresh)
-    assert (tmp_path / "vectors.npy").read_bytes() == (fresh / "vectors.npy").read_bytes()
+        VectorFile.open(folder)
 
 
-def test_a_damaged_shard_is_encoded_again(encoder: Encoder, tmp_path: Path) -> None:
-    passages = source(range(11))
-    with pytest.raises(Killed):
-        encode_source(passages, encoder, tmp_path, progress=lambda shards: _killed_after(shards, 2))
-    shard = min((tmp_path / "shards").iterdir())
-    shard.write_bytes(shard.read_bytes()[:-4])
-    assert encode_source(passages, encoder, tmp_path) == VectorReport(encoded=7, resumed=4, reused=0, repeated=0)
+def _cut(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-10])
 
 
-def test_vectors_that_are_not_finite_name_their_passages(tmp_path: Path) -> None:
-    broken = tiny_encoder(tmp_path / "model")
-    for weight in broken.module.parameters():
-        weight.data.fill_(np.nan)
-    with pytest.raises(DataError, match=r"among s:0:0 to s:3:0: passage row 0 "):
-        encode_source(source(range(6)), broken, tmp_path / "out")
+def _lfs_pointer(path: Path) -> None:
+    path.write_text("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 300\n")
+
+
+def _empty(path: Path) -> None:
+    path.write_bytes(b"")
+
+
+@pytest.mark.parametrize("damage", [_cut, _lfs_pointer, _empty, Path.unlink])
+@pytest.mark.parametrize("name", ["vectors-00001.npy", "text_sha1.npy"])
+def test_a_damaged_file_is_named(folder: Path, name: str, damage: Callable[[Path], None]) -> None:
+    damage(folder / name)
+    with pytest.raises(DataError, match=rf"{name} is missing or cut off .* encode the source again"):
+        VectorFile.open(folder)
 
 
 @pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        ({"texts": ["x"]}, "differ in length"),
-        ({"ids": ["a", "b", "a"]}, "'a' occurs more than once"),
-        ({"text_sha1": ["0" * 40, "0" * 39, "0" * 40]}, "s:1:0 has text_sha1 '0+', not 40 digits"),
-        ({"ids": [], "titles": [], "texts": [], "text_sha1": []}, "holds no passages"),
-    ],
+    "array", [np.zeros((4, 8), np.float16), np.zeros((4, 16), np.float32), np.zeros((3, 16), np.float16)]
 )
-def test_columns_that_cannot_be_right_are_refused(
-    encoder: Encoder, tmp_path: Path, change: dict[str, list[str]], words: str
-) -> None:
-    with pytest.raises(DataError, match=words):
-        encode_source(source(range(3))._replace(**change), encoder, tmp_path)
+def test_a_shard_of_another_shape_or_kind_is_named(folder: Path, array: np.ndarray) -> None:
+    np.save(folder / "vectors-00000.npy", array)
+    with pytest.raises(DataError, match=r"vectors-00000.npy has shape .* says \(4, 16\) of float16"):
+        VectorFile.open(folder)
 
 
-def test_a_full_disk_is_noticed_first(encoder: Encoder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    usage = vectors_module.shutil.disk_usage(tmp_path)
-    monkeypatch.setattr(vectors_module.shutil, "disk_usage", lambda _: usage._replace(free=10))
-    with pytest.raises(ResourceError, match="10 bytes free"):
-        encode_source(source(range(3)), encoder, tmp_path)
+def test_arrays_that_are_not_stored_row_by_row_are_refused(tmp_path: Path) -> None:
+    np.save(tmp_path / "columns.npy", np.asfortranarray(np.eye(3)))
+    np.save(tmp_path / "objects.npy", np.array([{}]), allow_pickle=True)
+    for name in ("columns.npy", "objects.npy"):
+        with pytest.raises(DataError, match="not stored row by row"):
+            map_array(tmp_path / name)
 
 
-def test_a_cut_or_foreign_folder_is_refused(encoder: Encoder, tmp_path: Path) -> None:
-    encode_source(source(range(5)), encoder, tmp_path)
-    content = (tmp_path / "vectors.npy").read_bytes()
-    (tmp_path / "vectors.npy").write_bytes(content[:-10])
-    with pytest.raises(DataError, match="cut off"):
-        VectorFile.open(tmp_path)
-    np.save(tmp_path / "vectors.npy", np.zeros((4, 16), np.float32))
-    with pytest.raises(DataError, match=r"\(4, 16\), but vectors.json says \(5, 16\)"):
-        VectorFile.open(tmp_path)
+@pytest.mark.parametrize("change", [{"card": {"dim": 3}}, {"shards": [{"rows": 1}]}, {"new": 1}, {"card": None}])
+def test_a_description_that_cannot_be_read_is_refused(folder: Path, change: dict[str, object]) -> None:
+    about = json.loads((folder / "vectors.json").read_text())
+    (folder / "vectors.json").write_text(json.dumps({**about, **change}))
+    with pytest.raises(DataError, match=r"vectors.json cannot be read"):
+        VectorFile.open(folder)
 
 
-def test_an_index_of_sources_is_bound_to_passages_and_encoder(encoder: Encoder, tmp_path: Path) -> None:
-    one, other = source(range(5), "one"), source(range(5, 12), "other")
-    for name, passages in (("one", one), ("other", other)):
-        encode_source(passages, encoder, tmp_path / name)
-    files = [VectorFile.open(tmp_path / "one"), VectorFile.open(tmp_path / "other")]
-    ids = [*one.ids, *other.ids]
-    index = build_index_from_files(files, ids, IndexConfig(kind="flat"))
+def test_a_row_too_few_is_noticed(folder: Path) -> None:
+    digests = np.load(folder / "text_sha1.npy")
+    np.save(folder / "text_sha1.npy", digests[:-1])
+    with pytest.raises(DataError, match="different numbers of rows"):
+        VectorFile.open(folder)
+
+
+def test_a_flipped_byte_makes_a_shard_unsound(folder: Path) -> None:
+    path = shard_path(folder, 1)
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(content)
+    file = VectorFile.open(folder)
+    assert [file.is_sound(number) for number in range(3)] == [True, False, True]
+
+
+def test_row_ids_are_hashed_piece_by_piece_or_all_at_once() -> None:
+    ids = ["a:1:0", "a:1:1", "ä:2:0"]
+    assert row_id_lines(ids) == row_id_lines(ids[:1]) + row_id_lines(ids[1:])
+    assert hash_row_ids(iter(ids)) == hash_row_ids(ids) != hash_row_ids(ids[::-1])
+
+
+def test_an_index_of_sources_is_bound_to_passages_and_encoder(tmp_path: Path) -> None:
+    sources = [listed_source(range(5), "one"), listed_source(range(5, 12), "other")]
+    encoder = EncoderAt(write_bert(tmp_path / "bert"), _CONFIG)
+    for source, name in zip(sources, ("one", "other"), strict=True):
+        encode_source(source, encoder, tmp_path / name)
+    files = [VectorFile.open(tmp_path / name) for name in ("one", "other")]
+    ids, config = [*sources[0].ids, *sources[1].ids], IndexConfig(kind="flat")
+    index = build_index_from_files(files, ids, config)
     assert index.info.row_ids_sha256 == hash_row_ids(ids)
-    assert index.info.encoder_fingerprint == encoder.passage_fingerprint
-    vectors = np.concatenate([file.vectors for file in files])
+    assert index.info.encoder_fingerprint == encoder().passage_fingerprint
+    vectors = np.concatenate([file.table.block(range(file.count)) for file in files])
     np.testing.assert_array_equal(index.search(vectors, 1).rows[:, 0], np.arange(12))
 
     with pytest.raises(IndexMismatchError, match="in another order"):
-        build_index_from_files(files, [ids[1], ids[0], *ids[2:]], IndexConfig(kind="flat"))
+        build_index_from_files(files, [ids[1], ids[0], *ids[2:]], config)
     with pytest.raises(IndexMismatchError, match=r"one: its vectors|other: its vectors"):
-        build_index_from_files(files[::-1], ids, IndexConfig(kind="flat"))
+        build_index_from_files(files[::-1], ids, config)
     with pytest.raises(IndexMismatchError, match="11 passages for 12 vectors"):
-        build_index_from_files(files, ids[:-1], IndexConfig(kind="flat"))
+        build_index_from_files(files, ids[:-1], config)
 
 
-def test_vectors_of_two_encoders_do_not_share_an_index(encoder: Encoder, tmp_path: Path) -> None:
-    one, other = source(range(3), "one"), source(range(3, 6), "other")
-    encode_source(one, encoder, tmp_path / "one")
-    encode_source(other, tiny_encoder(tmp_path / "model", seed=1), tmp_path / "other")
+def test_vectors_of_two_encoders_do_not_share_an_index(tmp_path: Path) -> None:
+    one, other = listed_source(range(3), "one"), listed_source(range(3, 6), "other")
+    encode_source(one, EncoderAt(write_bert(tmp_path / "bert"), _CONFIG), tmp_path / "one")
+    encode_source(other, EncoderAt(write_bert(tmp_path / "bert-1", seed=1), _CONFIG), tmp_path / "other")
     files = [VectorFile.open(tmp_path / "one"), VectorFile.open(tmp_path / "other")]
     with pytest.raises(IndexMismatchError, match="2 encoders cannot share an index"):
         build_index_from_files(files, [*one.ids, *other.ids], IndexConfig(kind="flat"))
