@@ -83,7 +83,7 @@ def check_coverage(run: StudyRun, corpus: str, passages: Sequence[Artifact]) -> 
 def encode_passages(run: StudyRun, passages: Artifact) -> Artifact:
     """The vectors of one source. Texts that another source has too are copied, not encoded again."""
     config = run.study.encoder
-    name = config.context_path or config.path
+    name = config.passage_path
 
     def build(folder: Path) -> BuildResult:
         from rag.retrieval.encode import encode_source

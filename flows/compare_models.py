@@ -33,7 +33,9 @@ def compare_models(study: str, overrides: tuple[str, ...] = ()) -> None:
                     if task in of_model
                 }
                 names = dict.fromkeys(one.metric for values in scores.values() for one in values)
-                of_questions = [name for name in names if not name.endswith(("_passage", "_2way"))]
+                of_questions = [
+                    name for name in names if not name.endswith(("_passage", "_2way", "_search", "_fullmatch"))
+                ]
                 pairs = [(metric, pair) for metric in of_questions for pair in combinations(scores, 2)]
                 found += [compare(task, metric, pair, scores, run.study.seed) for metric, pair in pairs]
             compared = adjusted([one for one in found if one is not None])

@@ -211,7 +211,7 @@ def model_path(run: StudyRun, text: str) -> Path:
 def encoder_identity(run: StudyRun, side: str) -> dict[str, object]:
     """What decides the vectors of one side: ``question`` or ``passage``."""
     config = run.study.encoder
-    path = config.path if side == "question" or not config.context_path else config.context_path
+    path = config.path if side == "question" else config.passage_path
     own = {
         "question": ("question_prefix", "max_question_tokens", "score_scale"),
         "passage": ("passage_prefix", "max_passage_tokens", "precision", "storage"),
@@ -261,7 +261,7 @@ def open_rag(run: StudyRun, name: str, model: Artifact, corpus: Corpus | None) -
     config, generator = run.study.models[name], run.study.generator
     allowed = run.study.encoder.allow_mismatch
     fingerprint = passage_fingerprint(corpus) if corpus and not allowed else None
-    checkpoint = load_checkpoint(model.folder, config.family, config.retriever if corpus else None, fingerprint)
+    checkpoint = load_checkpoint(model.folder, config.family, corpus.retriever if corpus else None, fingerprint)
     checkpoint.model.to(run.device)
     retriever = open_retriever(run, corpus, checkpoint.encoder) if corpus else None
     n_docs = (config.test_n_docs or config.n_docs) if corpus else 1

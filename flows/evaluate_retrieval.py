@@ -11,14 +11,8 @@ from flows.recording import record_retrieval
 from flows.study_run import StudyRun, study_run
 from flows.tasks import run_name
 from rag.config import StudyConfig
-from rag.retrieval_config import RetrieverKind
 
 _SCORED = ("open-qa", "fever")  # the others have neither answers that stand in a passage nor gold pages
-_CODE: Mapping[RetrieverKind, str] = {
-    "dense": "rag.retrieval.retriever",
-    "bm25": "rag.retrieval.bm25",
-    "hybrid": "rag.retrieval.hybrid",
-}
 
 
 @flow(name="evaluate-retrieval", flow_run_name=run_name("evaluate retrieval: {study} {corpus}"))
@@ -57,7 +51,7 @@ def retrieve(run: StudyRun, corpus: Corpus, questions: Mapping[str, Artifact]) -
         "retrieved",
         f"{corpus.name}-{corpus.retriever}",
         build,
-        code=["rag.retrieved", "rag.tasks.table", _CODE[corpus.retriever]],
+        code=["rag.retrieved", "rag.tasks.table", corpus.code],
         config={
             "n_docs": n_docs,
             "search": search_identity(run, corpus),

@@ -1,21 +1,9 @@
 """Files as artifacts need them: hashed, synced, written in one step."""
 
-import hashlib
 import os
 import secrets
 from collections.abc import Iterator
 from pathlib import Path
-
-
-def file_sha256(path: Path) -> str:
-    """The sha256 of a file's bytes, in hexadecimal.
-
-    >>> import tempfile; handle = tempfile.NamedTemporaryFile()
-    >>> file_sha256(Path(handle.name))[:8]
-    'e3b0c442'
-    """
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def plain_files(folder: Path) -> Iterator[Path]:

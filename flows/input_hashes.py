@@ -5,7 +5,8 @@ import json
 import os
 from pathlib import Path
 
-from flows.files import file_sha256, write_atomically
+from flows.files import write_atomically
+from rag.files import file_sha256
 
 
 class InputHashes:

@@ -12,7 +12,8 @@ from typing import Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
 
-from flows.files import file_sha256, fsync_folder, plain_files, write_atomically
+from flows.files import fsync_folder, plain_files, write_atomically
+from rag.files import file_sha256
 
 MANIFEST = "manifest.json"
 _OWN_HASH = "manifest_sha256"

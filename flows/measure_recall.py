@@ -64,7 +64,7 @@ def _measure(run: StudyRun, corpus: Corpus, questions: Mapping[str, Artifact]) -
         asked, ks = encoder.encode_questions(sampled), sorted({*RECALL_AT, config.recall_at})
         exact = exact_search(asked, vector_table(files), max(ks), run.progress("blocks"))
         found = _recall_rows(run.study, index, recalls(index, asked, exact, ks))
-        points = sweep(index, asked, exact, config.recall_at)
+        points = sweep(index, asked, exact, config.recall_at, config.min_recall)
         # Times go into files that no other stage reads: all that the manifest itself says is equal for equal builds.
         pq.write_table(pa.Table.from_pylist(_sweep_rows(run.study, index, points)), folder / SWEEP_FILE)
         if _below(found):

@@ -81,7 +81,7 @@ class Workspace:
         """The vectors of these passages by the study's encoder."""
         encoder = self.study.encoder
         found = self._made_of("vectors", [passages], encoder.model_dump(mode="json"))
-        model = local_model(encoder.context_path or encoder.path, study_folder=self.folder, demo=None)
+        model = local_model(encoder.passage_path, study_folder=self.folder, demo=None)
         hashes = InputHashes(self.store.root / ".input-hashes.json")
         return next((one for one in found if model and one.manifest.config["weights"] == hashes.sha256(model)), None)
 

@@ -144,7 +144,7 @@ def _measure(known: _Known) -> Measured:
 
     study, left = known.study, known.left
     rates, sample = _sample(known)
-    name = study.encoder.context_path or study.encoder.path
+    name = study.encoder.passage_path
     folder = local_model(name, study_folder=known.workspace.folder, demo=None)
     kinds = {known.kind(corpus) for corpus in left.indexes} if known.dim else set()
     return Measured(
@@ -162,14 +162,12 @@ def _sample(known: _Known) -> "tuple[IngestRates | None, SamplePassages]":
     from flows.plan_rates import measure_cutting, sample_passages
 
     counted = [size.passages for size in known.sizes.values() if size.passages]
-    cut = None
-    if len(counted) < len(known.sizes):
-        cut = measure_cutting(known.study.passages, known.settings.worker_processes)
-    if counted:
-        largest = max(counted, key=lambda one: one.counts["rows_out"])
-        return cut.rates if cut else None, sample_passages(largest.folder)
-    assert cut, "a study has sources"
-    return cut
+    if not counted:
+        return measure_cutting(known.study.passages, known.settings.worker_processes)
+    sample = sample_passages(max(counted, key=lambda one: one.counts["rows_out"]).folder)
+    if len(counted) == len(known.sizes):
+        return None, sample
+    return measure_cutting(known.study.passages, known.settings.worker_processes).rates, sample
 
 
 def _plan_source(known: _Known, measured: Measured, source: str) -> SourcePlan:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from flows.run_study import StudyResult
     from rag.records import Prediction
 
-_ONLY_IN_THE_REPORT = {"retrieval", "index_recall", "other"}
+_ONLY_IN_THE_REPORT = {"retrieval", "retrievers", "index_recall", "index_sweep", "other"}
 
 
 def print_results(result: "StudyResult") -> None:

@@ -94,7 +94,7 @@ def is_dense(study: StudyConfig) -> bool:
 def vector_dim(workspace: Workspace) -> int | None:
     """The dimension of the study's passage vectors; None where the encoder is not here and its name says nothing."""
     encoder = workspace.study.encoder
-    name = encoder.context_path or encoder.path
+    name = encoder.passage_path
     folder = local_model(name, study_folder=workspace.folder, demo=None)
     if folder is None:
         return _DPR_DIM if "dpr-" in name else None

@@ -20,7 +20,6 @@ from typing import Any, TypeVar
 
 from flows.artifacts import Artifact, ArtifactStore, BuildResult, Identity, Outcome
 from flows.code_fingerprint import code_fingerprint
-from flows.files import file_sha256
 from flows.input_hashes import InputHashes
 from flows.manifest import json_sha256
 from flows.paths import is_remote, resolve_path
@@ -30,6 +29,7 @@ from flows.settings import Settings, compute_device, load_settings, prepare_work
 from flows.terminal import ProgressCallable, Terminal
 from rag.config import StudyConfig, read_study
 from rag.errors import ConfigError
+from rag.files import file_sha256
 from reports.runs import StageKey
 from reports.store import Store
 
@@ -40,7 +40,8 @@ _ALL_CODE = (
     "rag.predictions", "rag.pipeline", "rag.training.loop", "rag.training.checkpoint", "rag.modeling.packaged",
     "rag.corpus.ingest.source", "rag.corpus.summary", "rag.corpus.changes", "rag.corpus.coverage",
     "rag.tasks", "rag.tasks.table", "rag.evaluation.compare", "rag.evaluation.score", "rag.evaluation.score_files",
-    "rag.evaluation.swap", "rag.retrieved", "rag.retrieval.known_items",
+    "rag.evaluation.swap", "rag.retrieved", "rag.retrieval.encode",
+    "rag.retrieval.index_update", "rag.retrieval.recall_sweep", "rag.retrieval.known_items", "rag.retrieval.hybrid",
     "rag.demo.world", "data_checks.passages", "data_checks.questions", "data_checks.index", "data_checks.runner",
     "data_checks.results", "data_checks.data_docs",
 )  # fmt: skip

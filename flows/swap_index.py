@@ -25,7 +25,8 @@ def swap_index(study: str, overrides: tuple[str, ...] = ()) -> None:
         config = run.study.swap
         if config is None:
             return
-        asked = {name: find_corpus(run, name) for name in (config.before_corpus, config.after_corpus)}
+        retriever = run.study.models[config.model].retriever
+        asked = {name: find_corpus(run, name, retriever) for name in (config.before_corpus, config.after_corpus)}
         predictions = {name: ask(run, config, corpus) for name, corpus in asked.items()}
         scored = score_answers(run, config, asked, predictions)
         record_swap(run, config.model, scored)

@@ -52,7 +52,9 @@ def fit(run: StudyRun, name: str) -> Artifact:
 
         encoder = open_question_encoder(run) if has_encoder else None
         if has_encoder and (start.folder / "question_encoder").is_dir():
-            encoder = Encoder.load(start.folder / "question_encoder", run.study.encoder)
+            config_of_encoder = run.study.encoder
+            path = config_of_encoder.path
+            encoder = Encoder.load(start.folder / "question_encoder", config_of_encoder, encoder_id=path)
         model = RagModel(config.family, open_generator(start.folder / "generator"), encoder.module if encoder else None)
         generator = run.study.generator
         retriever = open_retriever(run, corpus, encoder) if corpus else None

@@ -86,6 +86,8 @@ class TaskConfig(Frozen):
             raise ValueError("labels belong to fever tasks and to no other; fever needs a word for every label")
         if self.answers == "patterns" and self.reader != "open-qa":
             raise ValueError(f"answers = 'patterns' is for open-qa only, and this is {self.reader!r}; leave it out")
+        if self.answers == "patterns" and self.train:
+            raise ValueError("train goes with answers as strings, for a pattern is no text to learn; leave train out")
         return self
 
 

@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, PositiveInt
 
 from rag.source_config import Frozen
 
@@ -14,7 +14,8 @@ class EncoderConfig(Frozen):
     """The bi-encoder of questions and passages."""
 
     path: str = "facebook/dpr-question_encoder-single-nq-base"  # of questions; trained
-    context_path: str | None = None  # of passages; frozen; None: the same weights as ``path``
+    # Of passages; frozen. None: the same weights as ``path``, or where that is a half of a DPR pair, the other.
+    context_path: str | None = None
     pooling: Literal["cls", "mean"] = "cls"
     normalize: bool = False
     question_prefix: str = ""  # put before every question, as asymmetric encoders want it ("query: " for E5)
@@ -27,6 +28,15 @@ class EncoderConfig(Frozen):
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
     storage: Literal["float16", "float32"] = "float16"  # of passage vectors on disk
     allow_mismatch: bool = False  # search with a question encoder of another training than the passages'; reported
+
+    @property
+    def passage_path(self) -> str:
+        """Where the encoder of passages is.
+
+        >>> EncoderConfig().passage_path
+        'facebook/dpr-ctx_encoder-single-nq-base'
+        """
+        return self.context_path or self.path.replace("dpr-question_encoder-", "dpr-ctx_encoder-")
 
 
 class IndexConfig(Frozen):
@@ -62,7 +72,9 @@ class Bm25Config(Frozen):
 class HybridConfig(Frozen):
     """Dense and sparse scores added up, over the best candidates of both (Karpukhin et al. 2020, section 5)."""
 
-    bm25_weight: float = Field(0.9, ge=0)  # doc_score = inner product + weight * BM25; DPR: 1 / 1.1
+    # doc_score = inner product (times encoder.score_scale) + weight * BM25. DPR adds 1.1 inner products to one BM25; in
+    # the units of today's BM25, which counts 2.2 times as much, that is 0.41.
+    bm25_weight: float = Field(0.5, ge=0)
     candidates: int = Field(200, ge=1)  # of either retriever
 
 
@@ -70,4 +82,4 @@ class RetrievalConfig(Frozen):
     """Which retrievers are scored alone, before any model is trained."""
 
     retrievers: tuple[RetrieverKind, ...] = ("dense",)
-    at: tuple[int, ...] = Field((1, 5, 20, 100), min_length=1)
+    at: tuple[PositiveInt, ...] = Field((1, 5, 20, 100), min_length=1)

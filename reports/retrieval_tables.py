@@ -13,7 +13,9 @@ MEASURES = {
     "recall": "recall of gold pages",
     "gold_title": "a gold page among them",
     "r_precision": "R-precision",
-    "mrr": "MRR",
+    "evidence": "a whole evidence set",
+    "answer_mrr": "MRR of an answer",
+    "title_mrr": "MRR of a gold page",
 }
 KNOBS = ("ef_search", "nprobe", "rerank")
 

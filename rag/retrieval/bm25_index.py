@@ -66,7 +66,9 @@ class Bm25Index:
             index.config_reader("manual")  # the files never change, so nobody need watch them
             index.reload()
         except (ValueError, OSError) as error:
-            raise IndexMismatchError(f"{VERSION} cannot read {folder} ({error}); build it again") from error
+            raise IndexMismatchError(
+                f"{VERSION} cannot read {folder} ({error}); build it again, or make it writable: tantivy locks it there"
+            ) from error
         _require_passages(index, info.ntotal, folder)
         return cls(index, info)
 

@@ -52,7 +52,8 @@ def load_module(path: Path) -> nn.Module:
         raise CheckpointError(f"the encoder at {path} lacks the weights {', '.join(sorted(report['missing_keys']))}")
     if getattr(module, "pooler", None) is not None:
         module.pooler = None  # a head for another task; never part of a vector, so neither trained nor hashed
-    module.set_attn_implementation("sdpa")
+    if module._supports_sdpa:  # MPNet has no such attention
+        module.set_attn_implementation("sdpa")
     return module.eval()  # type: ignore[no-any-return]
 
 

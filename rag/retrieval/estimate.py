@@ -6,7 +6,9 @@ compare every vector with every list.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from math import exp, log
+from statistics import fmean
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -18,6 +20,7 @@ from rag.retrieval.index_kinds import (
     KINDS,
     SAMPLE_ROWS,
     build_bytes,
+    can_update,
     index_bytes,
     resolve_kind,
     resolve_options,
@@ -28,7 +31,8 @@ Storage = Literal["float16", "float32"]
 _DIGEST_BYTES = 20  # of a passage's text, beside its vector
 _ITEM_BYTES: dict[Storage, int] = {"float16": 2, "float32": 4}
 _PASSES, _ROWS_PER_LIST = 10, 64  # of rag/retrieval/index_train.py: how inverted lists are learned
-_BM25_BYTES = 400_000_000  # of memory: the writer's buffer, and the process
+_CONTENT_BYTES = 16  # a vector's hash
+_BM25_BYTES = 600_000_000  # of memory: the writer's buffer, and the process
 _FADING = 0.22  # of the exponent of HNSW inserts; measured from 4,000 to 160,000 vectors, real and made, m 16 to 128
 _ROW_BYTES = 30  # where the vector of a passage is known from, beside the encoders
 _SMALLER: dict[IndexKind, tuple[IndexKind, ...]] = {  # what takes less, the least lossy first
@@ -95,7 +99,12 @@ def estimate_index(
 ) -> StageEstimate:
     """Building the index of ``n`` passages from their stored vectors; no samples: its time is not known."""
     seconds = build_seconds(kind, n, dim, config, samples) if samples else None
-    return StageEstimate("index", n, build_bytes(kind, n, dim, config), index_bytes(kind, n, dim, config), seconds)
+    return StageEstimate("index", n, build_bytes(kind, n, dim, config), file_bytes(kind, n, dim, config), seconds)
+
+
+def file_bytes(kind: IndexKind, n: int, dim: int, config: IndexConfig) -> int:
+    """Bytes on disk of an index; of one that can change in place, with the hashes that tell vectors apart."""
+    return index_bytes(kind, n, dim, config) + (n * _CONTENT_BYTES if can_update(kind) else 0)
 
 
 def estimate_recall(
@@ -110,7 +119,7 @@ def estimate_bm25(n: int, rate: Bm25Rate) -> StageEstimate:
     """A BM25 index of ``n`` passages; merging its segments takes the disk a second time while it is built.
 
     >>> estimate_bm25(1000, Bm25Rate(500.0, 400.0))
-    StageEstimate(stage='bm25', rows=1000, memory_bytes=400000000, disk_bytes=800000, seconds=2.0)
+    StageEstimate(stage='bm25', rows=1000, memory_bytes=600000000, disk_bytes=800000, seconds=2.0)
     """
     return StageEstimate("bm25", n, _BM25_BYTES, round(2 * n * rate.bytes_per_passage), n / rate.passages_per_second)
 
@@ -157,24 +166,30 @@ def _list_work(n: int, nlist: int) -> Float[np.ndarray, "3"]:
 
 
 def insert_seconds(n: int, samples: Sequence[BuildSample]) -> float:
-    """Seconds of ``n`` HNSW inserts, from builds of two sizes.
+    """Seconds of ``n`` HNSW inserts, from builds of two sizes or more.
 
     An insert looks at the neighbours of its candidates. In a small graph most of them have been looked at already, in
     a large one hardly any, so that at first the seconds grow faster than n, as n^(1 + x), and x falls with the size:
 
         seconds(n) = T * (n / N) * exp(x / q * (1 - (n / N)^-q))
 
-    with T for the larger build, of N vectors, x its exponent against the smaller one, and q = 0.22.
+    with T for the largest build, of N vectors, x the exponent there, from each build against the next, and q = 0.22.
 
     >>> samples = [BuildSample(4000, 1.0), BuildSample(8000, 2.5)]
     >>> [round(insert_seconds(n, samples), 1) for n in (8000, 80_000)]
     [2.5, 42.9]
     """
-    first, last = samples[-2:]
-    growth = last.rows / first.rows
-    excess = max(log(last.seconds / first.seconds) / log(growth) - 1, 0.0) * growth ** (-_FADING / 2)
+    last = samples[-1]
+    excess = fmean(_excess(first, second, last.rows) for first, second in pairwise(samples))
     times = n / last.rows
     return last.seconds * times * exp(excess / _FADING * (1 - times**-_FADING))
+
+
+def _excess(first: BuildSample, second: BuildSample, at: int) -> float:
+    """By how much the exponent is above 1 at a size, as it is between two builds."""
+    exponent = log(second.seconds / first.seconds) / log(second.rows / first.rows)
+    between = (first.rows * second.rows) ** 0.5
+    return float(max(exponent - 1, 0.0) * (at / between) ** -_FADING)
 
 
 def find_problem(
@@ -203,7 +218,7 @@ def disk_bytes(work: Work, storage: Storage, index: IndexConfig, memory_bytes: i
     """Bytes that a study still writes: vectors once a source, an index for every corpus, and the rest."""
     vectors = sum(vectors_bytes(n, work.dim, storage) for n in work.vectors.values())
     kinds = {n: resolve_kind(index, n, work.dim, memory_bytes) for n in work.indexes.values()}
-    indexes = sum(index_bytes(kinds[n], n, work.dim, index) for n in work.indexes.values())
+    indexes = sum(file_bytes(kinds[n], n, work.dim, index) for n in work.indexes.values())
     return work.other_disk_bytes + vectors + indexes
 
 

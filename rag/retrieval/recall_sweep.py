@@ -21,7 +21,7 @@ from rag.retrieval.index_kinds import SearchOptions, build_options, candidates, 
 from rag.retrieval.recall import Recall, recall_of
 from rag.retrieval.results import SearchResult
 
-_ENOUGH = 0.999  # nothing is tried beyond a recall that no study asks for
+_ENOUGH = 0.999  # a ladder ends here, unless the bar is higher
 _UP = 64  # how far a ladder reaches, as a factor of the study's setting; beyond it another index is the better choice
 _RERANK_UP = 16
 _ALONE = 50  # questions that are timed one by one
@@ -39,24 +39,29 @@ class SweepPoint(NamedTuple):
 
 
 def sweep(
-    index: PassageIndex, question_vectors: Float[np.ndarray, "questions dim"], exact: SearchResult, k: int
+    index: PassageIndex,
+    question_vectors: Float[np.ndarray, "questions dim"],
+    exact: SearchResult,
+    k: int,
+    bar: float = _ENOUGH,
 ) -> list[SweepPoint]:
     """recall@k and the time of a question for other values of what the index's kind heeds, the study's among them.
 
     ``ef_search`` or ``nprobe`` go up from a quarter of the study's value, and for compressed kinds so for several
-    values of ``rerank``, until recall is about 1, or two doublings find nothing more, or the value is 64 times the
-    study's. A kind without settings gives one point. ``exact`` is the ``exact_search`` of the same questions.
+    values of ``rerank``: until recall is about 1 and not below ``bar``, or two doublings find nothing more, or the
+    value is 64 times the study's. A kind without settings gives one point. ``exact`` is the ``exact_search`` of the
+    same questions.
     """
-    points: list[SweepPoint] = []
+    points, enough = list[SweepPoint](), max(bar, _ENOUGH)
     for rerank in _reranks(index, k):
         line: list[float] = []
         for options in _rungs(index, k, rerank):
             points.append(_measured(index, question_vectors, exact, k, options))
             line.append(points[-1].recall.recall)
             beyond = options >= index.options._replace(rerank=rerank)  # they differ in one value at most
-            if beyond and (line[-1] >= _ENOUGH or line[-1:] == line[-3:-2]):
+            if beyond and (line[-1] >= enough or line[-1:] == line[-3:-2]):
                 break
-        if rerank >= index.options.rerank and max(line) >= _ENOUGH:
+        if rerank >= index.options.rerank and max(line) >= enough:
             break
     return points
 
@@ -162,7 +167,8 @@ def advise(points: Sequence[SweepPoint], bar: float, kind: IndexKind) -> str:
         was = " and ".join(str(own.options[name]) for name in changed)
         return f"{_said(changed)} reaches {found.recall.recall:.3f} (now {was}: {own.recall.recall:.3f})"
     best = max(points, key=lambda point: point.recall.recall)
-    tried = f"no search setting reaches it (the most, {best.recall.recall:.3f}, with {_said(best.options) or 'any'})"
+    most = f"{best.recall.recall:.3f}, with {_said(best.options)}"
+    tried = f"no search setting that was tried reaches it (the most, {most})"
     finer = " or ".join(f"index.{name}" for name in build_options(kind, IndexConfig()))
     other = "hnsw" if kind.startswith("ivf") else "ivf-rabitq"
     return f'{tried}; build another index: change {finer}, or index.kind to "{other}" or to "flat", which loses nothing'

@@ -74,5 +74,6 @@ def _floats(rows: Float[np.ndarray, "rows dim"]) -> Float[np.ndarray, "rows dim"
         return rows.astype(np.float32, copy=False)
     import torch  # three times as fast as numpy at this, and as exact; only here, for importing it takes seconds
 
-    floats: np.ndarray = torch.from_numpy(rows).float().numpy()
+    floats = np.empty(rows.shape, np.float32)  # numpy's memory: torch's own does not always go back to the system
+    torch.from_numpy(floats).copy_(torch.from_numpy(rows))
     return floats

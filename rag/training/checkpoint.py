@@ -78,6 +78,7 @@ def load_checkpoint(
             f"{folder} was trained against passage vectors {str(card.passage_fingerprint)[:12]}, the index holds "
             f"{passage_fingerprint[:12]}; use the index of the same context encoder"
         )
-    encoder = Encoder.load(folder / "question_encoder", card.encoder) if card.encoder else None
+    config = card.encoder  # of which path names what it was fine-tuned from
+    encoder = Encoder.load(folder / "question_encoder", config, encoder_id=config.path) if config else None
     generator = Generator.load(folder / "generator")
     return Checkpoint(card, RagModel(card.family, generator, encoder.module if encoder else None), encoder)

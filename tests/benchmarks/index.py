@@ -1,14 +1,16 @@
 """How fast, how large and how right each kind of index is, beside the flat one.
 
 python -m tests.benchmarks.index [--rows 500000] [--large-rows 1000000] [--questions 1000] [--quick] [--scratch DIR]
+    [--real VECTORS.npy QUESTIONS.npy]
 
 Clustered vectors of 384 numbers with fixed seeds, questions near some of them, ten passages a question, searched as a
 study searches (``PassageIndex.search``, exact scores included) on one thread; CPU seconds, the best of three. A JSON
 line for each measurement; the last one has the ``ratios``: ``hnsw_vs_flat_batched`` and ``hnsw_vs_flat_single`` are
 how many times as many questions a second as the flat index answers, asked together or one by one, at the fastest
 setting with recall@10 >= 0.95; ``rabitq_vs_hnsw`` compares the two at that recall, asked together;
-``rabitq_memory_vs_flat`` is the flat index's resident memory over that of the 1-bit index. Builds use all cores. HNSW
-takes minutes: --quick takes 20,000 rows, to see whether it works. Example, of another size:
+``rabitq_memory_vs_flat`` is the flat index's resident memory over that of the 1-bit index. Names with ``_real`` are
+those of the vectors in two files. Builds use all cores. HNSW takes minutes: --quick takes 20,000 rows, to see whether
+it works. Example, of another size:
 
     python -m tests.benchmarks.index --rows 100000 --large-rows 200000
 """
@@ -77,11 +79,10 @@ def seconds(work: Callable[[], object], repeats: int = 3) -> float:
     return min(found)
 
 
-def make_data(rows: int, questions: int) -> tuple[Data, PassageIndex]:
-    """The data, and the flat index that knows the exact answer."""
-    vectors, asked = clustered(rows, _DIM, questions)
+def make_data(vectors: np.ndarray, questions: np.ndarray) -> tuple[Data, PassageIndex]:
+    """The data with the exact answer, and the flat index that knows it."""
     flat = build_index(vectors, _config("flat"))
-    return Data(vectors, asked, flat.search(asked, _K)), flat
+    return Data(vectors, questions, flat.search(questions, _K)), flat
 
 
 def measure(index: PassageIndex, data: Data, options: SearchOptions) -> Speed:
@@ -113,7 +114,7 @@ def build(kind: IndexKind, vectors: np.ndarray) -> PassageIndex:
     start, cpu = time.perf_counter(), time.process_time()
     index = build_index(vectors, _config(kind))
     show("build", kind=kind, rows=len(vectors), wall_seconds=time.perf_counter() - start,
-         cpu_seconds=time.process_time() - cpu, bytes=index_bytes(kind, len(vectors), _DIM, _config(kind)),
+         cpu_seconds=time.process_time() - cpu, bytes=index_bytes(kind, *vectors.shape, _config(kind)),
          options=dict(index.info.options))  # fmt: skip
     return index
 
@@ -142,14 +143,14 @@ def by_size(rows: int, questions: int) -> None:
 
 def every_load(rows: int, questions: int, folder: Path) -> None:
     """How fast a mapped index of every kind loads."""
-    data, _ = make_data(rows, questions)
+    data, _ = make_data(*clustered(rows, _DIM, questions))
     for kind in KINDS:
         resident(build(kind, data.vectors), data, folder / kind)
 
 
 def large(rows: int, questions: int, folder: Path) -> dict[str, float]:
     """The 1-bit index at a size that its rivals take minutes and gigabytes for."""
-    data, _ = make_data(rows, questions)
+    data, _ = make_data(*clustered(rows, _DIM, questions))
     index = build("ivf-rabitq", data.vectors)
     default = measure(index, data, SearchOptions())
     found = resident(index, data, folder / "large")
@@ -163,26 +164,33 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--large-rows", type=int, default=1_000_000, help="vectors of the 1-bit index alone; 0: skip")
     parser.add_argument("--questions", type=int, default=1000)
     parser.add_argument("--quick", action="store_true", help="20,000 rows: whether it works, not how fast it is")
+    parser.add_argument("--real", type=Path, nargs=2, help="vectors and questions of an encoder, as .npy files")
     parser.add_argument("--scratch", type=Path, help="a folder to work in")
     options = parser.parse_args(arguments)
     rows, large_rows = (20_000, 0) if options.quick else (options.rows, options.large_rows)
     with tempfile.TemporaryDirectory(prefix="index-benchmark-", dir=options.scratch) as name:
-        compare(rows, large_rows, options.questions, Path(name))
+        show("machine", threads=faiss.omp_get_max_threads(), faiss=faiss.__version__, simd=faiss.get_compile_options())
+        ratios: dict[str, float] = {}
+        if options.real:
+            found = compare(*(np.load(path) for path in options.real), Path(name) / "real")
+            ratios |= {f"{key}_real": value for key, value in found.items()}
+        if large_rows:
+            ratios |= large(large_rows, options.questions, Path(name))
+        every_load(rows // 10, options.questions, Path(name))
+        by_size(rows, options.questions)
+        ratios |= compare(*clustered(rows, _DIM, options.questions), Path(name))
+        show("ratios", rows=rows, ratios={key: float(f"{value:.4g}") for key, value in ratios.items()})
 
 
-def compare(rows: int, large_rows: int, questions: int, folder: Path) -> None:
-    """All measurements of the module's docstring."""
-    show("machine", threads=faiss.omp_get_max_threads(), faiss=faiss.__version__, simd=faiss.get_compile_options())
-    ratios: dict[str, float] = large(large_rows, questions, folder) if large_rows else {}
-    every_load(rows // 10, questions, folder)
-    by_size(rows, questions)
-    data, flat_index = make_data(rows, questions)
+def compare(vectors: np.ndarray, questions: np.ndarray, folder: Path) -> dict[str, float]:
+    """HNSW and the 1-bit index beside the flat one."""
+    data, flat_index = make_data(vectors, questions)
     flat = measure(flat_index, data, SearchOptions())
     hnsw_index, rabitq_index = build("hnsw", data.vectors), build("ivf-rabitq", data.vectors)
     hnsw, rabitq = fastest(hnsw_index, data), fastest(rabitq_index, data)
     memory = {index.info.kind: resident(index, data, folder / index.info.kind) for index in (flat_index, rabitq_index)}
     resident(hnsw_index, data, folder / "hnsw")
-    ratios |= {
+    return {
         "hnsw_vs_flat_batched": flat.batched_seconds / hnsw.batched_seconds,
         "hnsw_vs_flat_single": flat.single_seconds / hnsw.single_seconds,
         "rabitq_vs_hnsw": hnsw.batched_seconds / rabitq.batched_seconds,
@@ -190,7 +198,6 @@ def compare(rows: int, large_rows: int, questions: int, folder: Path) -> None:
         "hnsw_recall": hnsw.recall,
         "rabitq_recall": rabitq.recall,
     }
-    show("ratios", rows=rows, ratios={name: float(f"{value:.4g}") for name, value in ratios.items()})
 
 
 def _config(kind: IndexKind) -> IndexConfig:

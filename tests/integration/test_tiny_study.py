@@ -21,6 +21,7 @@ _RESULTS = {
     "comparisons": "task, metric, model_a, model_b, difference, p_value",
     "questions": "task, split, question_id, text",
     "index_recall": "corpus, kind, k, recall",
+    "index_sweep": "corpus, kind, point, ef_search, nprobe, rerank, configured, k, recall",
     "expected": "cell, value, measured, verdict",
     "checks": "stage, name, suite, expectation, column_name, ordinal, success",
 }

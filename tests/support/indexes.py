@@ -19,8 +19,12 @@ CONFIGS: dict[IndexKind, IndexConfig] = {
 assert CONFIGS.keys() == KINDS.keys()
 
 every_kind = pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS.keys())
-kinds_to_update = pytest.mark.parametrize("config", [c for k, c in CONFIGS.items() if can_update(k)], ids=lambda c: c.kind)
-kinds_to_rebuild = pytest.mark.parametrize("config", [c for k, c in CONFIGS.items() if not can_update(k)], ids=lambda c: c.kind)
+kinds_to_update = pytest.mark.parametrize(
+    "config", [c for k, c in CONFIGS.items() if can_update(k)], ids=lambda c: c.kind
+)
+kinds_to_rebuild = pytest.mark.parametrize(
+    "config", [c for k, c in CONFIGS.items() if not can_update(k)], ids=lambda c: c.kind
+)
 
 
 def vectors_of(rows: int, dim: int = 16, seed: int = 0, normalised: bool = True) -> np.ndarray:

@@ -10,6 +10,7 @@ import pytest
 from rag.config import IndexConfig, IndexKind
 from rag.errors import IndexMismatchError
 from rag.retrieval import recall as recall_module
+from rag.retrieval import recall_sweep
 from rag.retrieval.index import PassageIndex
 from rag.retrieval.index_build import build_index
 from rag.retrieval.recall import (
@@ -225,6 +226,18 @@ def test_a_sweep_stops_where_recall_is_about_one(vectors: np.ndarray, questions:
     assert all(point.recall.recall < 0.999 for point in points[:-1] if point.options["ef_search"] >= 64)
 
 
+def test_a_bar_beyond_the_usual_end_is_looked_for(
+    vectors: np.ndarray, questions: np.ndarray, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recall_sweep, "_ENOUGH", 0.7)
+    index = build_index(vectors, IndexConfig(kind="ivf-flat", nlist=12, nprobe=1))
+    exact = exact_search(questions, vectors, 10)
+    usual, whole = sweep(index, questions, exact, 10, bar=0.5), sweep(index, questions, exact, 10, bar=1.0)
+    assert 0.7 <= usual[-1].recall.recall < 1
+    assert advice(usual, 1.0) is None
+    assert advice(whole, 1.0) is not None
+
+
 def test_what_the_advice_says_reaches_the_bar(vectors: np.ndarray, questions: np.ndarray) -> None:
     config = IndexConfig(kind="ivf-rabitq", nlist=12, nprobe=1, rerank=40)
     index, exact = build_index(vectors, config), exact_search(questions, vectors, 10)
@@ -264,7 +277,7 @@ def test_the_advice_names_what_to_change_and_what_is_now() -> None:
 
 def test_where_no_search_setting_reaches_the_bar_another_index_is_advised() -> None:
     said = advise(_POINTS, 0.99, "ivf-rabitq")
-    assert said.startswith("no search setting reaches it (the most, 0.980, with index.nprobe = 128 and ")
+    assert said.startswith("no search setting that was tried reaches it (the most, 0.980, with index.nprobe = 128 and ")
     assert 'index.nlist, or index.kind to "hnsw" or to "flat"' in said
     graph = advise([_point(0.8, 0.1, configured=True, ef_search=128)], 0.95, "hnsw")
     assert 'index.m or index.ef_construction, or index.kind to "ivf-rabitq"' in graph
