@@ -40,6 +40,10 @@ check: setup                   ## what CI runs: style, types, import contracts, 
 bench: setup                   ## ours beside the peers, as JSON lines; minutes, and nothing else should run
 	@$(PIP) --editable '.[bench]'
 	$(BIN)/python -m tests.benchmarks.ingest
+	$(BIN)/python -m tests.benchmarks.encode
+	$(BIN)/python -m tests.benchmarks.encode_ray
+	$(BIN)/python -m tests.benchmarks.index
+	$(BIN)/python -m tests.benchmarks.plan
 
 clean:                         ## remove the environment; results in the workspace stay
 	rm -rf $(VENV)

@@ -38,7 +38,7 @@ def run(study: Study, overrides: Overrides = None, verbose: Verbose = False) -> 
 
 @app.command(epilog="Example: openbook plan enwiki --set sources.enwiki.path=wikimedia:enwiki/20261101")
 def plan(study: Study, overrides: Overrides = None) -> None:
-    """What the sources of a study will take in rows, memory, disk and hours; refuses what cannot fit."""
+    """What a study will take in rows, memory, disk and hours, from its dumps to its indexes; refuses what cannot fit."""
     from flows.plan_study import plan_study, require_fit
     from flows.plan_tables import print_plan
 

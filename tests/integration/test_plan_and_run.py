@@ -158,7 +158,7 @@ def test_a_file_that_is_not_here_is_planned_where_its_format_says_its_rows(
     print_plan(psgs_plan)
     printed = " ".join(capsys.readouterr().out.split())
     assert "psgs_w100.tsv is missing" in printed
-    assert "Encoding was not measured: the encoder facebook/dpr-question_encoder-single-nq-base is not" in printed
+    assert "Encoding was not measured: the encoder facebook/dpr-" in printed
     assert "not measured" in printed
     assert "21,015,324" in printed
     assert "~" not in printed  # its rows are no estimate

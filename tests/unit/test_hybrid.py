@@ -65,7 +65,7 @@ def test_every_candidate_has_both_scores_whoever_found_it(tmp_path: Path) -> Non
     parts = Parts(tmp_path, candidates=1)
     dense, sparse = parts.dense.retrieve(QUESTIONS[:1], 1), parts.bm25.search(QUESTIONS[:1], 1)
     assert dense.rows[0, 0] != sparse.rows[0, 0]
-    _, full = parts.full_scores(0.9)
+    _, full = parts.full_scores(HybridConfig().bm25_weight)
     wide = parts.hybrid.retrieve(QUESTIONS[:1], n_docs=10)  # n_docs is more than the candidates asked for
     np.testing.assert_allclose(wide.doc_scores[0], full[0][wide.rows[0]], rtol=1e-5)
     assert wide.mask.all()
