@@ -17,7 +17,7 @@ ADD_ROWS = 4096  # rows that are read, hashed, encoded or linked in one go; the 
 SAMPLE_ROWS = 16_384  # rows that number ranges and code books are learned from
 SPARE = 16  # candidates beyond n_docs (and lists beyond nprobe), so that rounding inside FAISS cannot change a result
 _ROWS_PER_LIST = 160  # at least; with 1-bit codes the lists' centroids then stay under a sixth of the index
-_LISTS_PER_ROOT = 4
+_LISTS_PER_ROOT = 6
 _BUILD_SHARE = 1.25
 _BLOCK_COPIES = 6  # a block of rows as read, as numbers, as residuals and in FAISS' own hands
 
@@ -65,10 +65,10 @@ class BuildOptions(NamedTuple):
 def resolve_options(kind: IndexKind, n: int, dim: int, config: IndexConfig) -> BuildOptions:
     """The options of an index of ``n`` vectors; raises ConfigError where ``pq_bytes`` does not divide ``dim``.
 
-    Inverted lists: 4 sqrt(n), and no fewer than 160 vectors in each.
+    Inverted lists: 6 sqrt(n), and no fewer than 160 vectors in each.
 
     >>> resolve_options("ivf-rabitq", 1_000_000, 384, IndexConfig()).nlist
-    4000
+    6000
     """
     look, store, _ = KINDS[kind]
     graph, lists, pq = look == "graph", look == "lists", store == "pq"
@@ -150,7 +150,7 @@ def index_bytes(kind: IndexKind, n: int, dim: int, config: IndexConfig) -> int:
     are mapped for re-ranking are not counted, and of equal vectors each is.
 
     >>> round(index_bytes("ivf-rabitq", 21_015_324, 768, IndexConfig()) / 1e9, 2)
-    2.41
+    2.44
     """
     return file_bytes(kind, n, dim, resolve_options(kind, n, dim, config))
 

@@ -153,6 +153,6 @@ def _require_finite(rows: Float[np.ndarray, "rows dim"], start: int) -> None:
 def _hashes(rows: Float[np.ndarray, "rows dim"]) -> UInt64[np.ndarray, "rows 2"]:
     """Of each row's numbers; changes -0.0 to 0.0 in place, for copies of blocks would scatter over the memory."""
     rows += 0.0
-    content, size = memoryview(rows.astype("<f4", copy=False)).cast("B"), rows.shape[1] * 4
+    content, size = rows.astype("<f4", copy=False).data.cast("B"), rows.shape[1] * 4
     digests = [hashlib.blake2b(content[at : at + size], digest_size=16).digest() for at in range(0, len(content), size)]
     return np.frombuffer(b"".join(digests), "<u8").reshape(-1, 2)

@@ -33,8 +33,9 @@ def update_index(
     """The index of ``vectors`` with what ``previous`` has learned and encoded; ``previous`` is left as it is.
 
     Equal to putting all vectors into inverted lists with the centroids of ``previous``, byte for byte; a flat index
-    is equal to a new one. ``match_files`` gives vectors and origin of several sources. ``progress`` sees blocks of rows go by. Raises ConfigError for graphs, which must be built
-    again, and IndexMismatchError where the vectors are of another encoder.
+    is equal to a new one. ``match_files`` gives vectors and origin of several sources. ``progress`` sees blocks of
+    rows go by. Raises ConfigError for graphs, which must be built again, and IndexMismatchError where the vectors are
+    of another encoder.
     """
     table, kind = VectorTable.of(vectors), previous.info.kind
     origin = origin or Origin()

@@ -1,34 +1,53 @@
-"""Vectors for the index benchmark: clustered as embeddings are, with fixed seeds."""
+"""Vectors for the index benchmark: clustered as those of real passages are, with fixed seeds."""
 
 import numpy as np
 from jaxtyping import Float
 
 _BLOCK = 50_000
-_RANK = 64  # directions that most of the spread around a centre lies in, as embeddings' principal components do
-_WIDE, _NARROW, _ASKED = 0.72, 0.36, 0.75  # lengths: of that spread, of what is left, of a question from its vector
+# Topics, their subjects, and groups of passages that say nearly the same: vectors a cluster, and the share of a
+# vector's squared length that its cluster's centre has. What is left is the passage's own.
+_LEVELS = ((10_000, 0.15), (500, 0.25), (25, 0.25))
+_OWN = 0.35
+_ASKED = 0.4  # of a question's squared length: the vector that it is near to
+_DECAY = -0.3  # of the directions' lengths, so that two unrelated vectors have a cosine of 0 +- 0.08
 
 
 def clustered(
     rows: int, dim: int, questions: int, seed: int = 0
 ) -> tuple[Float[np.ndarray, "rows dim"], Float[np.ndarray, "questions dim"]]:
-    """Unit vectors around rows / 100 centres of uneven sizes, and questions near some of the vectors.
+    """Unit vectors in clusters of clusters of uneven sizes, and questions near some of the vectors.
 
-    Two of a cluster have a cosine of about 0.6, a question and its vector 0.8, any others about 0.
+    A question's inner products with its best, tenth, hundredth and thousandth passage are close to those of real
+    questions and passages under all-MiniLM-L6-v2 (0.60, 0.47, 0.30, 0.15 of 20,183).
     """
     random = np.random.default_rng(seed)
-    centres = _unit(random.normal(size=(max(8, rows // 100), dim)))
-    directions = random.normal(size=(_RANK, dim)).astype(np.float32) / np.sqrt(_RANK * dim, dtype=np.float32)
-    sizes = random.pareto(2, len(centres)) + 0.2
+    lengths = np.arange(1, dim + 1, dtype=np.float32) ** _DECAY
+    directions = lengths[:, None] * random.standard_normal((dim, dim), np.float32)
+    centres = np.zeros((1, dim), np.float32)
+    for size, share in _LEVELS:
+        count = max(8, rows // size)
+        parents = _uneven(random, len(centres), count)
+        centres = centres[parents] + np.sqrt(share) * _draw(random, count, directions)
     vectors = np.empty((rows, dim), np.float32)
     for start in range(0, rows, _BLOCK):
         count = min(_BLOCK, rows - start)
-        own = centres[random.choice(len(centres), count, p=sizes / sizes.sum())]
-        wide = random.standard_normal((count, _RANK), np.float32) @ directions
-        narrow = random.standard_normal((count, dim), np.float32) / np.sqrt(dim, dtype=np.float32)
-        vectors[start : start + count] = _unit(own + _WIDE * wide + _NARROW * narrow)
+        own = np.sqrt(_OWN) * _draw(random, count, directions)
+        vectors[start : start + count] = _unit(centres[_uneven(random, len(centres), count)] + own)
     near = vectors[random.choice(rows, questions, replace=False)]
-    asked = near + _ASKED * random.normal(size=near.shape) / np.sqrt(dim)
-    return vectors, _unit(asked).astype(np.float32)
+    return vectors, _unit(np.sqrt(_ASKED) * near + np.sqrt(1 - _ASKED) * _draw(random, questions, directions))
+
+
+def _draw(
+    random: np.random.Generator, rows: int, directions: Float[np.ndarray, "dim dim"]
+) -> Float[np.ndarray, "rows dim"]:
+    return _unit(random.standard_normal((rows, len(directions)), np.float32) @ directions)
+
+
+def _uneven(random: np.random.Generator, clusters: int, rows: int) -> np.ndarray:
+    """A cluster for each row; the largest have several times as many as the smallest, the same at every call."""
+    sizes = np.random.default_rng(clusters).lognormal(0, 0.5, clusters)
+    found: np.ndarray = random.choice(clusters, rows, p=sizes / sizes.sum())
+    return found
 
 
 def _unit(vectors: Float[np.ndarray, "rows dim"]) -> Float[np.ndarray, "rows dim"]:

@@ -62,10 +62,10 @@ def test_hnsw_looks_at_no_fewer_candidates_than_n_docs() -> None:
 
 def test_options_of_a_search_go_before_those_of_the_index() -> None:
     vectors, questions = vectors_of(3000), vectors_of(100, seed=1)
-    index = build_index(vectors, CONFIGS["ivf-rabitq"].model_copy(update={"nlist": 32, "rerank": 20}))
+    index = build_index(vectors, CONFIGS["ivf-rabitq"].model_copy(update={"nlist": 32, "nprobe": 2}))
     exact = np.sort(-(questions @ vectors.T), axis=1)[:, :10]
     few, many = (index.search(questions, 10, options) for options in (None, SearchOptions(nprobe=32, rerank=1000)))
-    assert index.options == SearchOptions(128, 8, 20)
+    assert index.options == SearchOptions(128, 2, 300)
     assert np.abs(-many.scores - exact).max() < 1e-5
     assert np.abs(-few.scores - exact).max() > 1e-3
 
@@ -112,7 +112,7 @@ def test_a_graph_over_code_books_is_linked_by_inner_product() -> None:
 
 def test_lists_grow_with_the_corpus() -> None:
     lists = [resolve_options("ivf-rabitq", n, 384, IndexConfig()).nlist for n in (1, 1000, 20_183, 10**6, 21_015_324)]
-    assert lists == [1, 6, 126, 4000, 18_336]
+    assert lists == [1, 6, 126, 6000, 27_504]
     assert resolve_options("ivf-rabitq", 5, 384, IndexConfig(nlist=100)).nlist == 5
 
 
@@ -131,7 +131,7 @@ def test_the_bytes_of_the_whole_collection_are_those_that_are_known() -> None:
         ("flat", 128): 64.6, ("hnsw", 128): 86.3, ("hnsw-sq8", 128): 37.9, ("hnsw", 32): 70.2, ("ivf-rabitq", 128): 2.4
     }  # fmt: skip
     for (kind, m), known in gigabytes.items():
-        assert index_bytes(kind, n, dim, IndexConfig(m=m)) / 1e9 == pytest.approx(known, rel=0.01)
+        assert index_bytes(kind, n, dim, IndexConfig(m=m)) / 1e9 == pytest.approx(known, rel=0.02)
         assert index_bytes(kind, n, dim, IndexConfig(m=m)) < build_bytes(kind, n, dim, IndexConfig(m=m))
     flat = 4 * 384
     assert index_bytes("ivf-rabitq", 20_183, 384, IndexConfig()) <= flat * 20_183 / 20
