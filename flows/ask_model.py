@@ -1,6 +1,7 @@
 """One question at a time, with the models and indexes that a study has made."""
 
-from collections.abc import Callable
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, get_args
 
 from flows.corpora import Corpus, find_corpus, open_rag, open_retriever
@@ -10,6 +11,7 @@ from rag.errors import ConfigError
 
 if TYPE_CHECKING:
     from rag.records import Passage, Prediction
+    from rag.retrieval.retriever import Retriever
 
 
 class FoundPassage(NamedTuple):
@@ -20,27 +22,35 @@ class FoundPassage(NamedTuple):
     url: str  # of the revision that it was cut from; "" where the source has no such address
 
 
-def open_search(
-    study: str, index: str | None, retriever: str, overrides: tuple[str, ...] = ()
-) -> Callable[[str, int], list[FoundPassage]]:
-    """A search over a corpus that a study has indexed: question and number of passages to what is found, best first.
+@dataclass(frozen=True)
+class Search:
+    """A search over a corpus that a study has indexed, with everything loaded."""
 
-    Everything is loaded once, before it returns. Raises ConfigError where the study has no such corpus or retriever.
-    """
-    from rag.corpus.ingest.ledger import revision_url
+    corpus: str
+    retriever: RetrieverKind
+    found_by: "Retriever"
+    bases: Mapping[str, str]  # of each source, where its revisions have their addresses
 
-    run = open_run(study, overrides)
-    corpus = _corpus(run, index or next(reversed(run.study.corpora), ""), _retriever_kind(retriever))
-    found_by = open_retriever(run, corpus)
-    bases = {part.name: part.facts["site"].get("base", "") for part in corpus.passages}
+    def __call__(self, question: str, n_docs: int) -> list[FoundPassage]:
+        """The best passages of a question, best first."""
+        from rag.corpus.ingest.ledger import revision_url
 
-    def search(question: str, n_docs: int) -> list[FoundPassage]:
-        found = found_by.retrieve([question], n_docs)
+        found = self.found_by.retrieve([question], n_docs)
         return [
-            FoundPassage(score, passage, revision_url(bases[passage.passage_id.partition(":")[0]], passage.revision_id))
+            FoundPassage(score, passage, revision_url(self._base(passage), passage.revision_id))
             for score, passage in zip(found.doc_scores[0].tolist(), found.passages[0], strict=False)
         ]
 
+    def _base(self, passage: "Passage") -> str:
+        return self.bases[passage.passage_id.partition(":")[0]]
+
+
+def open_search(study: str, index: str | None, retriever: str, overrides: tuple[str, ...] = ()) -> Search:
+    """Load what a search needs. Raises ConfigError where the study has no such corpus or retriever."""
+    run = open_run(study, overrides)
+    corpus = _corpus(run, index or next(reversed(run.study.corpora), ""), _retriever_kind(retriever))
+    bases = {part.name: part.facts["site"].get("base", "") for part in corpus.passages}
+    search = Search(corpus.name, corpus.retriever, open_retriever(run, corpus), bases)
     search("warm up", 1)  # the first search of a process pays for what is mapped and loaded late
     return search
 

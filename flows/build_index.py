@@ -18,6 +18,7 @@ from flows.corpora import (
     model_path,
     open_index,
     passage_ids,
+    require_encoders,
     retrievers_of,
 )
 from flows.encode_shards import EncoderFolder, PassageFolders, shard_runner
@@ -89,6 +90,7 @@ def encode_passages(run: StudyRun, passages: Artifact) -> Artifact:
         from rag.retrieval.encode import encode_source
         from rag.retrieval.vectors import VectorFile
 
+        require_encoders(run)
         report = encode_source(
             PassageFolders((passages.folder,)),
             EncoderFolder(model_path(run, name), config, name, run.device),

@@ -38,7 +38,7 @@ def run(study: Study, overrides: Overrides = None, verbose: Verbose = False) -> 
 
 @app.command(epilog="Example: openbook plan enwiki --set sources.enwiki.path=wikimedia:enwiki/20261101")
 def plan(study: Study, overrides: Overrides = None) -> None:
-    """What a study will take in rows, memory, disk and hours, from its dumps to its indexes; refuses what cannot fit."""
+    """What a study will take in rows, memory, disk and hours, dumps to indexes; refuses what cannot fit."""
     from flows.plan_study import plan_study, require_fit
     from flows.plan_tables import print_plan
 
@@ -92,6 +92,8 @@ def search(
     from flows.ask_model import open_search
     from flows.result_tables import print_search
 
+    if question is not None and not question.strip():
+        raise typer.BadParameter("the question is empty", param_hint="QUESTION")
     asked = [question] if question is not None else _lines("question")
     print_search(open_search(study, index, retriever, tuple(overrides or ())), asked, n_docs)
 
@@ -136,13 +138,16 @@ def _lines(prompt: str) -> Iterator[str]:
 def _run_study(study: str, overrides: tuple[str, ...], verbose: bool) -> None:
     """Check what can be checked at once, then start Prefect and run."""
     from flows.orchestrator import orchestrator
+    from flows.room import require_room_to_start
     from flows.settings import load_settings, prepare_workspace
     from flows.study_run import WATCHED, find_study
     from flows.terminal import Terminal
     from rag.config import read_study
 
-    read_study(find_study(study), overrides)
-    prepare_workspace(load_settings())
+    path, settings = find_study(study), load_settings()
+    checked = read_study(path, overrides)
+    prepare_workspace(settings)
+    require_room_to_start(checked, path.parent, settings)
     try:
         with Terminal(plain=verbose or None) as terminal:
             terminal.note("starting ...")

@@ -208,6 +208,38 @@ def model_path(run: StudyRun, text: str) -> Path:
     return resolve_model(text, study_folder=run.folder, demo=demo)
 
 
+def require_models(run: StudyRun) -> None:
+    """Find every pretrained model that the study names, now and not after hours of reading and encoding.
+
+    Raises ConfigError for one that is nowhere, and whatever fetching one ends with.
+    """
+    study = run.study
+    named = [study.generator.path] if study.models else []
+    if study.corpora and retrievers_of(study) - {"bm25"}:
+        named += [study.encoder.path, study.encoder.passage_path]
+    for name in named:
+        if not name.startswith("demo:"):
+            model_path(run, name)
+
+
+def require_encoders(run: StudyRun) -> None:
+    """Refuse question and passage encoders that do not belong together; raises IndexMismatchError."""
+    from rag.retrieval.encoder_card import require_pair
+
+    config = run.study.encoder
+    if config.passage_path != config.path:
+        questions, passages = open_question_encoder(run).question_card(), open_context_encoder(run).passage_card()
+        require_pair(questions, passages, config.allow_mismatch)
+
+
+def open_context_encoder(run: StudyRun) -> "Encoder":
+    """The frozen encoder of the passages."""
+    from rag.retrieval.encoders import Encoder
+
+    name = run.study.encoder.passage_path
+    return Encoder.load(model_path(run, name), run.study.encoder, encoder_id=name)
+
+
 def encoder_identity(run: StudyRun, side: str) -> dict[str, object]:
     """What decides the vectors of one side: ``question`` or ``passage``."""
     config = run.study.encoder

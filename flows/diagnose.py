@@ -14,7 +14,17 @@ from flows.study_run import STUDIES
 from rag.config import read_study
 from rag.errors import RagError
 
-_LIBRARIES = ("torch", "transformers", "faiss-cpu", "duckdb", "prefect", "great-expectations", "pyarrow", "numpy")
+_LIBRARIES = (
+    "torch",
+    "transformers",
+    "faiss-cpu",
+    "tantivy",
+    "duckdb",
+    "prefect",
+    "great-expectations",
+    "pyarrow",
+    "numpy",
+)
 
 
 class Finding(NamedTuple):
@@ -29,16 +39,24 @@ def findings() -> Iterator[Finding]:
     """Python, libraries, embedded models, workspace, memory."""
     yield Finding("Python", sys.version_info >= (3, 11), platform.python_version())
     for library in _LIBRARIES:
-        try:
-            yield Finding(library, True, version(library))
-        except PackageNotFoundError:
-            yield Finding(library, False, f"pip install {library}")
+        found = _version(library)
+        yield Finding(library, found is not None, found or f"pip install {library}")
+    yield Finding(
+        "ray", True, _version("ray") or "not installed; only for OPENBOOK_RAY: pip install 'openbook-rag[ray]'"
+    )
     demo = read_study(STUDIES / "demo.toml")
     for path in (demo.encoder.path, demo.generator.path, *(source.path for source in demo.sources.values())):
         if path.startswith("package:"):
             yield _package(path)
     yield _workspace()
     yield _machine()
+
+
+def _version(library: str) -> str | None:
+    try:
+        return version(library)
+    except PackageNotFoundError:
+        return None
 
 
 def _package(path: str) -> Finding:

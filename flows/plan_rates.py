@@ -31,6 +31,8 @@ _PAGE = 5  # passages in a row that are alike
 _LONG_SECONDS = 2.0  # of a build
 _LONG_ENCODING_SECONDS = 6.0
 _USUAL_ENCODER_BYTES = 1_340_000_000  # a process with torch, transformers and a base-size model
+_ENCODED_AT_RANDOM = 16  # passages, for a base-size model takes a third of a second for each
+_CHARACTERS = 5  # a token: 4.7 in Wikipedia's passages, with the two that begin and end each
 _SEARCHED = (65_536, 200)  # vectors, questions
 
 
@@ -84,7 +86,7 @@ def encoding_rate(
     """What encoding takes with the study's own encoder, precision and lengths.
 
     Without the encoder's ``folder`` or a sample of ``passages`` nothing is measured, and the memory is that of a
-    base-size model. Several processes share the cores, or a GPU, and are as fast as the one that is measured; of
+    base-size model; see ``base_size_rate`` for one that is known to be such. Several processes share the cores, or a GPU, and are as fast as the one that is measured; of
     several GPUs, and of other machines, nothing is known here.
     """
     processes = settings.encoders or 1
@@ -102,6 +104,40 @@ def encoding_rate(
         chosen = chosen[::4]
     rate = max(_encode(encoder, chosen) for _ in range(2))  # kernels are made when a shape of batch is first seen
     return EncodingRate(rate, processes * psutil.Process().memory_info().rss)
+
+
+def base_size_rate(config: EncoderConfig, settings: Settings, passages: SamplePassages) -> EncodingRate:
+    """What encoding takes with a BERT of base size (12 layers, 768 dimensions) whose weights are random.
+
+    Speed does not depend on weights, so this stands for an encoder of that size that is not on this machine. bfloat16
+    is taken where the study allows it and the device has it: whether it is exact enough, only real weights say.
+    """
+    from rag.retrieval.precision import native_bfloat16
+
+    encoder = _random_encoder(config)
+    encoder.module.to(compute_device(settings))
+    fast = config.precision == "bfloat16" or (config.precision == "auto" and native_bfloat16(str(encoder.device)))
+    encoder = encoder.at("bfloat16" if fast else "float32")
+    chosen = passages.rows(range(0, len(passages), max(1, len(passages) // _ENCODED_AT_RANDOM)))
+    _encode(encoder, chosen[::8])
+    return EncodingRate(_encode(encoder, chosen), (settings.encoders or 1) * _USUAL_ENCODER_BYTES, is_like=True)
+
+
+def _random_encoder(config: EncoderConfig) -> "Encoder":
+    """An encoder of base size that was never trained, with a tokenizer that gives passages their usual length."""
+    import torch
+    from tokenizers import Regex, Tokenizer, models, pre_tokenizers
+    from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
+
+    from rag.retrieval.encoders import Encoder
+
+    tokenizer = Tokenizer(models.WordLevel({"[PAD]": 0, "[UNK]": 1}, "[UNK]"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex(f"[\\s\\S]{{1,{_CHARACTERS}}}"), "isolated")
+    wrapped = PreTrainedTokenizerFast(tokenizer_object=tokenizer, pad_token="[PAD]", unk_token="[UNK]")
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        module = BertModel(BertConfig())
+    return Encoder(module, wrapped, config)
 
 
 @cache

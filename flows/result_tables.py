@@ -1,7 +1,7 @@
 """Results as a person reads them on a terminal."""
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
@@ -11,7 +11,7 @@ from rich.text import Text
 from flows.inspect_results import open_store
 
 if TYPE_CHECKING:
-    from flows.ask_model import FoundPassage
+    from flows.ask_model import Search
     from flows.run_study import StudyResult
     from rag.records import Prediction
 
@@ -46,26 +46,39 @@ def print_rows(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     """The answer to a query; tab-separated where it is not a terminal that reads it."""
     console = Console()
     if console.is_terminal:
-        console.print(_table(columns, rows))
+        table = _table(columns, rows := list(rows))
+        if console.measure(table).minimum <= console.width and console.measure(table).maximum <= 2 * console.width:
+            console.print(table)
+            return
+        for row in rows:  # too wide for a table: a line a column
+            console.rule(style="dim")
+            for column, value in zip(columns, row, strict=True):
+                console.print(Text(f"{column}: {_cell(value)}"))
         return
     for row in (columns, *rows):
         print("\t".join(_cell(value).replace("\t", " ").replace("\n", " ") for value in row))  # noqa: T201
 
 
-def print_search(search: "Callable[[str, int], list[FoundPassage]]", questions: Iterable[str], n_docs: int) -> None:
+def print_search(search: "Search", questions: Iterable[str], n_docs: int) -> None:
     """Passages of each question with their scores, best first, and the revision that each was cut from."""
     console = Console()
-    for question in questions:
+    wrapped = not console.is_terminal  # a line that another program reads is left whole
+    for number, question in enumerate(questions):
         started = time.perf_counter()
         found = search(question, n_docs)
         seconds = time.perf_counter() - started
+        if number:
+            console.print()
+        console.print(Text(question, style="bold underline"), soft_wrap=wrapped)
         for rank, (score, passage, url) in enumerate(found, start=1):
-            console.print(Text(f"{rank}. {passage.title}  ({score:.2f}, {passage.passage_id})", style="bold"))
-            console.print(Text(passage.text))
+            head = f"{rank}. {passage.title}  ({score:.2f}, {passage.passage_id})"
+            console.print(Text(head, style="bold"), soft_wrap=wrapped)
+            console.print(Text(passage.text), soft_wrap=wrapped)
             if url:
                 console.print(Text(url), soft_wrap=True)
-        what = f"{len(found)} passages" if found else "no passage has a word of the question"
-        console.print(Text(f"{what}, {seconds * 1000:.0f} ms", style="dim"))
+        nothing = 'no passage holds a word of the question (common words such as "the" are not counted)'
+        count = f"{len(found)} passage{'s' * (len(found) != 1)}" if found else nothing
+        console.print(Text(f"{count}; {search.corpus} by {search.retriever}, {seconds * 1000:.0f} ms", style="dim"))
 
 
 def print_answer(prediction: "Prediction") -> None:

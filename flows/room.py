@@ -1,11 +1,13 @@
 """Whether a study fits on this machine: what is still to be made of it, against the disk and the memory there are."""
 
 import json
+import os
 import shutil
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
-from flows.artifacts import Artifact
+from flows.artifacts import Artifact, ArtifactStore
 from flows.corpora import retrievers_of
 from flows.paths import local_model
 from flows.plan_sources import Workspace, source_size
@@ -44,20 +46,22 @@ def this_machine(settings: Settings) -> Machine:
     return Machine(shutil.disk_usage(place).free, psutil.virtual_memory().available, memory_bytes(settings))
 
 
-def require_room_to_start(run: StudyRun) -> None:
-    """Refuse a study that is sure not to fit, before its first stage; reads manifests, and no input.
+def require_room_to_start(study: StudyConfig, folder: Path, settings: Settings) -> None:
+    """Refuse a study that is sure not to fit, before a run of it is opened; reads manifests, and no input.
 
-    Where the number of passages is only an estimate, half of it has to be too much. Raises ResourceError with the
-    cheapest change that fits.
+    ``folder`` is that of the study file. Where the number of passages is only an estimate, half of it has to be too
+    much. Raises ResourceError with the cheapest change that fits.
     """
-    workspace = Workspace(run.artifacts, run.study, run.folder)
+    if settings.threads:
+        os.environ["OMP_NUM_THREADS"] = str(settings.threads)  # read by FAISS when it is imported
+    workspace = Workspace(ArtifactStore(settings.artifacts_folder), study, folder)
     try:
-        sizes = {source: source_size(workspace, source) for source in run.study.sources}
+        sizes = {source: source_size(workspace, source) for source in study.sources}
     except ConfigError:
         return  # a source that is not there is the first stage's to explain
     rows = {source: size.at_least for source, size in sizes.items()}
     passages = {source: size.passages for source, size in sizes.items()}
-    _require(run, workspace, tuple(run.study.corpora), rows, passages)
+    _require(workspace, settings, tuple(study.corpora), rows, passages)
 
 
 def require_room(run: StudyRun, corpus: str, passages: Sequence[Artifact]) -> None:
@@ -67,7 +71,7 @@ def require_room(run: StudyRun, corpus: str, passages: Sequence[Artifact]) -> No
     """
     workspace = Workspace(run.artifacts, run.study, run.folder)
     rows = {part.name: part.counts["rows_out"] for part in passages}
-    _require(run, workspace, (corpus,), rows, {part.name: part for part in passages})
+    _require(workspace, run.settings, (corpus,), rows, {part.name: part for part in passages})
 
 
 def work_left(workspace: Workspace, corpora: Sequence[str], rows: Mapping[str, int], passages: Passages) -> Left:
@@ -106,14 +110,14 @@ def vector_dim(workspace: Workspace) -> int | None:
 
 
 def _require(
-    run: StudyRun, workspace: Workspace, corpora: Sequence[str], rows: Mapping[str, int], passages: Passages
+    workspace: Workspace, settings: Settings, corpora: Sequence[str], rows: Mapping[str, int], passages: Passages
 ) -> None:
     dim, left = vector_dim(workspace), work_left(workspace, corpora, rows, passages)
     if dim is None or not (left.vectors or left.indexes):
         return  # refused only where it is sure
     from rag.retrieval.estimate import Work, find_problem
 
-    machine, study = this_machine(run.settings), run.study
+    machine, study = this_machine(settings), workspace.study
     work = Work(dim, left.vectors, left.indexes, -left.begun_bytes)
     problem = find_problem(work, study.encoder, study.index, machine.memory_bytes, machine.free_disk_bytes)
     if problem:

@@ -7,12 +7,12 @@ from prefect import flow
 
 from flows.build_index import build_index
 from flows.compare_models import compare_models
+from flows.corpora import require_models
 from flows.evaluate_model import evaluate_model
 from flows.evaluate_retrieval import evaluate_retrieval
 from flows.ingest_passages import ingest_passages
 from flows.publish_report import publish_report, report_path
 from flows.read_tasks import read_tasks
-from flows.room import require_room_to_start
 from flows.study_run import mark, study_run
 from flows.swap_index import swap_index
 from flows.tasks import run_name
@@ -33,10 +33,10 @@ class StudyResult(NamedTuple):
 def run_study(study: str, overrides: tuple[str, ...] = ()) -> StudyResult:
     """Run all of a study; what is there already is not computed again."""
     with study_run(study, overrides) as run:
-        require_room_to_start(run)
         was_complete = run_status(run.results, run.run_id) == "complete"
         if not was_complete:
             mark(run, "running")
+        require_models(run)
         for source in run.study.sources:
             ingest_passages(study, source, overrides)
         read_tasks(study, overrides)

@@ -155,7 +155,11 @@ class StudyRun:
         wanted = self.rows.latest.get(StageKey(stage, name))
         found = [one for one in self.artifacts.artifacts(stage) if one.fingerprint == wanted]
         if not found:
-            raise ConfigError(f"{self.study.name} has no {stage} {name} yet; run openbook run {self.reference} first")
+            options = "".join(f" --set {override}" for override in self.overrides)
+            raise ConfigError(
+                f"no finished {stage} {name} of this study with these options and this version of openbook (run "
+                f"{self.run_id}); make it, taking over what is there, with: openbook run {self.reference}{options}"
+            )
         return found[0]
 
     def made(self, stage: str, name: str) -> Artifact | None:

@@ -46,7 +46,7 @@ class IndexConfig(Frozen):
     candidates.
     """
 
-    kind: Literal["auto"] | IndexKind = "auto"  # auto: hnsw where the machine's memory holds it, else ivf-rabitq
+    kind: Literal["auto", IndexKind] = "auto"  # auto: hnsw where the machine's memory holds it, else ivf-rabitq
     m: int = Field(128, ge=2)  # HNSW: neighbours
     ef_construction: int = Field(200, ge=1)
     ef_search: int = Field(128, ge=1)

@@ -85,7 +85,8 @@ def _artifact_link(text: str, fingerprint: str, artifacts: set[str]) -> Link:
 
 
 def _definition(row: Mapping[str, Any], sampled: bool, artifacts: set[str]) -> tuple[Cell, ...]:
-    links = [Link("predictions", f"#{samples_anchor(row['task'], row['split'])}")] if sampled else []
+    predicted = sampled and not row["model"].startswith("retriever:")  # a retriever alone predicts nothing
+    links = [Link("predictions", f"#{samples_anchor(row['task'], row['split'])}")] if predicted else []
     if row["fingerprint"]:
         links.append(_artifact_link(short(row["fingerprint"]), row["fingerprint"], artifacts))
     return (

@@ -21,32 +21,29 @@ KNOBS = ("ef_search", "nprobe", "rerank")
 
 
 def retriever_table(snapshot: Snapshot, run_id: str) -> ReportTable:
-    """Retrievers scored alone: retrievers below one another for each task and measure, ranks across."""
+    """Retrievers scored alone: a row for each task and measure at its rank, retrievers of each passage index across."""
     rows = snapshot.query("SELECT * FROM v_retrievers WHERE run_id = ?", [run_id]).records()
-    cells = {(_line(row), row["k"]): row for row in rows}
-    lines = sorted({line for line, _ in cells}, key=_measure_first)
-    across = sorted({k for _, k in cells if k is not None})
-    ranked = [Column(f"at {k}", numeric=True) for k in across]
-    whole = [Column("all", numeric=True)] if any(k is None for _, k in cells) else []
-    columns = (*headings("task", "measure", "passage index", "retriever", "n >"), *ranked, *whole)
+    cells = {(_line(row), (row["corpus"], row["retriever"])): row for row in rows}
+    across = sorted({place for _, place in cells})
+    scored = (Column(retriever, f"index {corpus}", numeric=True) for corpus, retriever in across)
     body = []
-    for line in lines:
-        task, split, measure, corpus, retriever = line
-        shown = [cells.get((line, k)) for k in (*across, *([None] if whole else []))]
+    for line in sorted({line for line, _ in cells}, key=_measure_first):
+        task, split, measure, k = line
+        shown = [cells.get((line, place)) for place in across]
+        name = MEASURES.get(measure, measure.replace("_", " "))
         head = (
             Cell(task if split == "test" else f"{task}, {split}"),
-            Cell(MEASURES.get(measure, measure.replace("_", " "))),
-            Cell(corpus),
-            Cell(retriever),
+            Cell(name if k is None else f"{name}, at {k}"),
             _questions([row["n"] for row in shown if row]),
         )
         body.append((*head, *(_interval_below(metric_cell(row)) for row in shown)))
+    columns = (*headings("task", "measure", "n >"), *scored)
     return ReportTable("retrievers", "Retrievers alone", _ALONE, columns, tuple(body))
 
 
 _ALONE = (
-    "No model: percent over the questions, 95 % interval below, among the first so many passages; all: over the whole "
-    "ranking. The model's own passages are the table after this one."
+    "No model. Percent over the questions, with a 95 % interval, among the first k passages. MRR looks at all that "
+    "were retrieved; R-precision at as many pages as there are gold ones. What the models read is the next table."
 )
 
 
@@ -60,14 +57,14 @@ def _questions(counts: Sequence[int]) -> Cell:
     return Cell(f"{most:,}" if least == most else f"{least:,} to {most:,}", most)
 
 
-def _line(row: Mapping[str, Any]) -> tuple[str, str, str, str, str]:
-    return row["task"], row["split"], row["measure"], row["corpus"], row["retriever"]
+def _line(row: Mapping[str, Any]) -> tuple[str, str, str, int | None]:
+    return row["task"], row["split"], row["measure"], row["k"]
 
 
-def _measure_first(line: tuple[str, str, str, str, str]) -> tuple[Any, ...]:
-    task, split, measure, *names = line
+def _measure_first(line: tuple[str, str, str, int | None]) -> tuple[Any, ...]:
+    task, split, measure, k = line
     order = list(MEASURES)
-    return task, split, order.index(measure) if measure in order else len(order), measure, *names
+    return task, split, order.index(measure) if measure in order else len(order), measure, k or 0
 
 
 def index_recall_table(snapshot: Snapshot, run_id: str) -> ReportTable:
@@ -76,13 +73,13 @@ def index_recall_table(snapshot: Snapshot, run_id: str) -> ReportTable:
     cells = {((row["corpus"], row["kind"]), row["k"]): row for row in rows}
     across = sorted({row["k"] for row in rows})
     ranked = (Column(f"k = {k}", "recall", numeric=True) for k in across)
-    columns = (*headings("passage index", "kind"), *ranked, *headings("n >", "gate", "parameters"))
+    columns = (*headings("passage index", "kind", "gate", "n >"), *ranked, *headings("parameters"))
     body = []
     for line in sorted({line for line, _ in cells}):
         found = [cells[line, k] for k in across if (line, k) in cells]
         values = (_recall_cell(cells.get((line, k))) for k in across)
         asked = _questions([row["n"] for row in found])
-        body.append((Cell(line[0]), Cell(line[1]), *values, asked, _gate(found), Cell(_parameters(found[0]))))
+        body.append((Cell(line[0]), Cell(line[1]), _gate(found), asked, *values, Cell(_parameters(found[0]))))
     return ReportTable("index_recall", "Recall of the index", _RECALL, columns, tuple(body))
 
 
@@ -96,15 +93,26 @@ def _recall_cell(row: Mapping[str, Any] | None) -> Cell:
     if row is None:
         return Cell(DASH)
     return Cell(
-        percent(row["recall"]),
+        _share(row["recall"]),
         row["recall"],
         row["low"],
         row["high"],
         row["n"],
-        interval(row["low"], row["high"]),
+        f"{_share(row['low'])} to {_share(row['high'])}" if interval(row["low"], row["high"]) else "",
         partial=row["partial"],
         note="the run is not complete" if row["partial"] else "",
     )
+
+
+def _share(value: float | None) -> str:
+    """A recall as percent; just below 1 with two decimals, for only what finds all is 100.
+
+    >>> _share(1.0), _share(0.99999), _share(0.9995), _share(0.9971)
+    ('100.0', '99.99', '99.95', '99.7')
+    """
+    if value is None or not 0.999 <= value < 1:
+        return percent(value)
+    return f"{min(100 * value, 99.99):.2f}"
 
 
 def _gate(rows: Sequence[Mapping[str, Any]]) -> Cell:
@@ -112,7 +120,7 @@ def _gate(rows: Sequence[Mapping[str, Any]]) -> Cell:
     if not gated:
         return Cell(DASH)
     passed = all(row["passed"] for row in gated)
-    asked = ", ".join(f"{percent(row['min_recall'])} at k = {row['k']}" for row in gated)
+    asked = ", ".join(f"{_share(row['min_recall'])} at k = {row['k']}" for row in gated)
     return Cell("passed" if passed else "failed", detail=asked, alarm=not passed)
 
 
@@ -129,14 +137,14 @@ def index_sweep_table(snapshot: Snapshot, run_id: str) -> ReportTable:
         "passage index",
         "kind",
         "setting",
-        "k >",
+        "remark",
         "recall >",
-        "n >",
         "at least >",
         "one question >",
         "in a batch >",
         "memory >",
-        "remark",
+        "k >",
+        "n >",
     )
     return ReportTable("index_sweep", "What a search finds and costs", _SWEEP, columns, tuple(map(_point, rows)))
 
@@ -144,25 +152,26 @@ def index_sweep_table(snapshot: Snapshot, run_id: str) -> ReportTable:
 _SWEEP = (
     "Search settings of the same index. One question: median time of questions asked one after the other on one "
     "thread. In a batch: time a question where all are asked at once. Memory: without vectors mapped from their files. "
-    "Times are of this machine."
+    "Cheapest: the fastest that reaches the gate, or a smaller setting within 10 % of its time. Times are of this "
+    "machine."
 )
 
 
 def _point(row: Mapping[str, Any]) -> tuple[Cell, ...]:
     own = "the study's" if row["configured"] else ""
-    cheapest = "fastest that passes" if row["cheapest"] else ""
+    cheapest = "cheapest setting that passes" if row["cheapest"] else ""
     return (
         Cell(row["corpus"]),
         Cell(row["kind"]),
         Cell(", ".join(f"{knob} {row[knob]}" for knob in KNOBS if row[knob] is not None) or DASH),
-        Cell(str(row["k"]), row["k"]),
+        Cell("; ".join(part for part in (own, cheapest) if part) or DASH),
         _recall_cell(row)._replace(strong=row["configured"]),
-        _questions([row["n"]]),
-        Cell(percent(row["min_recall"]), row["min_recall"]),
+        Cell(_share(row["min_recall"]), row["min_recall"]),
         Cell(milliseconds(row["single_seconds"]), row["single_seconds"]),
         Cell(milliseconds(row["batched_seconds"]), row["batched_seconds"]),
         Cell(size(row["index_bytes"]), row["index_bytes"]),
-        Cell("; ".join(part for part in (own, cheapest) if part) or DASH),
+        Cell(str(row["k"]), row["k"]),
+        _questions([row["n"]]),
     )
 
 

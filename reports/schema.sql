@@ -670,14 +670,20 @@ FROM index_recall AS i LEFT JOIN runs AS r USING (run_id);
 COMMENT ON VIEW v_index_recall IS 'Approximate against exact search, with the gate.';
 
 CREATE OR REPLACE VIEW v_index_sweep AS
-SELECT i.*,
-       coalesce(i.recall >= i.min_recall, false) AS reaches,
-       reaches AND row_number() OVER (
-           PARTITION BY i.run_id, i.corpus, i.kind, coalesce(i.recall >= i.min_recall, false) ORDER BY i.single_seconds, i.point
+WITH timed AS (
+    SELECT *, coalesce(recall >= min_recall, false) AS reaches,
+           -- times within 10 % are noise
+           coalesce(recall >= min_recall AND single_seconds <= 1.1 * min(single_seconds) FILTER (recall >= min_recall) OVER (
+               PARTITION BY run_id, corpus, kind), false) AS fast
+    FROM index_sweep
+)
+SELECT i.* EXCLUDE (fast),
+       fast AND row_number() OVER (
+           PARTITION BY i.run_id, i.corpus, i.kind, fast ORDER BY i.rerank, coalesce(i.ef_search, i.nprobe), i.point
        ) = 1 AS cheapest,
        r.status IS DISTINCT FROM 'complete' AS partial
-FROM index_sweep AS i LEFT JOIN runs AS r USING (run_id);
-COMMENT ON VIEW v_index_sweep IS 'The trade-off of an index: reaches marks the settings whose recall reaches the gate, cheapest the fastest of these.';
+FROM timed AS i LEFT JOIN runs AS r USING (run_id);
+COMMENT ON VIEW v_index_sweep IS 'The trade-off of an index: reaches marks the settings whose recall reaches the gate, cheapest the smallest setting of these whose time is within 10 % of the fastest.';
 
 CREATE OR REPLACE VIEW v_checks AS
 SELECT run_id, stage, name, suite,
@@ -698,7 +704,7 @@ COMMENT ON VIEW v_checks IS 'Data checks, one row a suite over all its shards; i
 
 CREATE OR REPLACE VIEW v_caveats AS
 SELECT run_id, name, expectation, message FROM checks WHERE suite = 'encoders' AND NOT success;
-COMMENT ON VIEW v_caveats IS 'What a study was told to do against a warning, and what every number of the run must be read with: encoders of two trainings.';
+COMMENT ON VIEW v_caveats IS 'Warnings that a study overrode (encoder.allow_mismatch): every number of the run must be read with them.';
 
 CREATE OR REPLACE VIEW v_rejects AS
 SELECT run_id, stage, name, source, reason, count(*) AS n_rejected, arg_min(text, row) AS first_text, min(row) AS first_row

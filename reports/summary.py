@@ -61,18 +61,39 @@ def _facts(run: Mapping[str, Any], config: Mapping[str, Any]) -> list[Fact]:
         Fact("began", f"{began:%Y-%m-%d %H:%M:%S} UTC{took}"),
         Fact("configuration", run["config_hash"] or DASH),
     ]
-    for key, label in (("generator", "generator"), ("encoder", "question and passage encoder")):
-        path = _mapping(config.get(key)).get("path")
-        facts += [Fact(label, str(path))] if path else []
+    path = _mapping(config.get("generator")).get("path")
+    facts += [*([Fact("generator", str(path))] if path else []), *_encoder_facts(config)]
     corpora = _mapping(config.get("corpora"))
     indexes = "; ".join(f"{name}: {_words(sources)}" for name, sources in corpora.items())
     return [*facts, Fact("passage indexes", indexes)] if indexes else facts
+
+
+def _encoder_facts(config: Mapping[str, Any]) -> list[Fact]:
+    encoder = _mapping(config.get("encoder"))
+    paths = _encoder_paths(encoder)
+    one = len(set(paths)) == 1
+    labels = ("question and passage encoder",) if one else ("question encoder", "passage encoder")
+    facts = [Fact(label, path) for label, path in zip(labels, paths, strict=False)]
+    prefixes = ((side, encoder.get(f"{side}_prefix")) for side in ("question", "passage"))
+    return [*facts, *(Fact(f"{side} prefix", f'"{prefix}"') for side, prefix in prefixes if prefix)]
+
+
+def _encoder_paths(encoder: Mapping[str, Any]) -> tuple[str, ...]:
+    """The weights that read questions, and those that read passages; empty where the study names none.
+
+    >>> _encoder_paths({"path": "facebook/dpr-question_encoder-single-nq-base"})[1]
+    'facebook/dpr-ctx_encoder-single-nq-base'
+    """
+    path = str(encoder.get("path") or "")
+    passages = encoder.get("context_path") or path.replace("dpr-question_encoder-", "dpr-ctx_encoder-")
+    return (path, str(passages)) if path else ()
 
 
 def _model_table(config: Mapping[str, Any]) -> ReportTable:
     shown = (
         ("family", "family"),
         ("corpus", "passage index"),
+        ("retriever", "retriever"),
         ("n_docs", "passages"),
         ("tasks", "trained on"),
         ("steps", "steps"),
@@ -80,7 +101,7 @@ def _model_table(config: Mapping[str, Any]) -> ReportTable:
         ("learning_rate", "learning rate"),
     )
     models = {name: _mapping(model) for name, model in _mapping(config.get("models")).items()}
-    used = [(key, label) for key, label in shown if any(model.get(key) is not None for model in models.values())]
+    used = [(key, label) for key, label in shown if any(_own(model, key) is not None for model in models.values())]
     numeric = {"n_docs", "steps", "batch_size", "learning_rate"}
     columns = (Column("model"), *(Column(label, numeric=key in numeric) for key, label in used))
     rows = tuple((Cell(name), *(Cell(_words(_own(model, key))) for key, _ in used)) for name, model in models.items())
@@ -89,13 +110,14 @@ def _model_table(config: Mapping[str, Any]) -> ReportTable:
 
 def _own(model: Mapping[str, Any], key: str) -> Any:
     """A closed-book model reads no passages, whatever the default says."""
-    return None if key == "n_docs" and model.get("corpus") is None else model.get(key)
+    return None if key in ("n_docs", "retriever") and model.get("corpus") is None else model.get(key)
 
 
 def _comparison_note(config: Mapping[str, Any], tables: Mapping[str, ReportTable]) -> str:
     if "expected" in tables:
         return "Expected values stand in the study file with their source; nothing else here is compared with others."
-    paths = [str(_mapping(config.get(key)).get("path", "")) for key in ("generator", "encoder")]
+    encoders = _encoder_paths(_mapping(config.get("encoder")))
+    paths = [str(_mapping(config.get("generator")).get("path", "")), *(encoders or ("",))]
     if all(path.startswith(_PAPERS_PARTS) for path in paths):
         return "The study states no expected values, so nothing on this page compares with published numbers."
     return "These are not the paper's models: nothing on this page compares with the paper's numbers."
@@ -109,18 +131,19 @@ def _warnings(tables: Mapping[str, ReportTable], complete: bool) -> list[str]:
         partial = sum(any(cell.partial for cell in row) for row in definitions.rows)
         reasons = "; ".join(definitions.notes[:4])
         found += [f"{partial} of {len(definitions.rows)} numbers are partial: {reasons}."] if partial else []
-    for key, words in _ALARMS:
+    for key, words, named_by in _ALARMS:
         rows = tables[key].rows if key in tables else ()
-        alarms = sum(any(cell.alarm for cell in row) for row in rows)
-        found += [f"{alarms} of {len(rows)} {words}."] if alarms else []
+        alarms = [row for row in rows if any(cell.alarm for cell in row)]
+        names = "; ".join(", ".join(cell.text for cell in row[:named_by]) for row in alarms) if named_by else ""
+        found += [f"{len(alarms)} of {len(rows)} {words}{': ' if names else ''}{names}."] if alarms else []
     return found
 
 
-_ALARMS = (
-    ("checks", "data check suites failed"),
-    ("index_recall", "passage indexes are below their recall gate"),
-    ("expected", "expected values were not met"),
-    ("stages", "stages did not complete"),
+_ALARMS = (  # a table, what its alarms mean, and how many of its first columns say which rows these are
+    ("checks", "data check suites failed", 0),
+    ("index_recall", "passage indexes are below their recall gate", 2),
+    ("expected", "expected values were not met", 0),
+    ("stages", "stages did not complete", 0),
 )
 
 

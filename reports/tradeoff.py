@@ -1,5 +1,6 @@
 """The figure of the trade-off of an index: recall against the time of a question, for its search settings."""
 
+import math
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -118,6 +119,10 @@ def _dress(axis: Axes, lines: list[_Line]) -> None:
     axis.set_ylim(max(lowest - room, -3), 100 + room)
     axis.set_xscale("log")
     axis.margins(x=0.08)
+    times = [point.milliseconds for line in lines for point in line.points]
+    if max(times) < 4 * min(times):  # noise of a few percent must not fill the width
+        middle = math.sqrt(min(times) * max(times))
+        axis.set_xlim(min(middle / 2, min(times) / 1.1), max(2 * middle, 1.1 * max(times)))
     axis.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axis.xaxis.set_minor_locator(NullLocator())
     axis.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))

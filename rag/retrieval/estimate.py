@@ -52,6 +52,7 @@ class EncodingRate(NamedTuple):
 
     passages_per_second: float | None  # of all processes together; None: not measured
     memory_bytes: int  # of all processes together
+    is_like: bool = False  # of a model of the encoder's size, not of the encoder itself
 
 
 class Bm25Rate(NamedTuple):

@@ -100,10 +100,11 @@ class PassageIndex:
         self, questions: Float[np.ndarray, "batch dim"], wanted: int, options: SearchOptions
     ) -> Int[np.ndarray, "batch wanted"]:
         """Units that FAISS finds; -1 where it finds no more."""
+        # From so many questions on FAISS compares them with all vectors, or all centroids, by a matrix product. Its
+        # own choice is some 300, and 200 questions then take 12 times as long.
+        faiss.cvar.distance_compute_blas_threshold = 20
         parameters = search_parameters(self.info.kind, wanted, options)
         if self._centroids is None:
-            # From so many questions on FAISS multiplies matrices; its own choice, some 300, is 12 times as slow here.
-            faiss.cvar.distance_compute_blas_threshold = 20
             units: np.ndarray = self.index.search(questions, wanted, params=parameters)[1]
             return units
         lists, scores = self._nearest_lists(questions, min(options.nprobe, self.index.nlist))

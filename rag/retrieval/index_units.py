@@ -5,6 +5,7 @@ then take one candidate's place and not hundreds, and every one of them is found
 """
 
 import hashlib
+import tempfile
 from collections.abc import Callable, Iterable
 from functools import cached_property
 
@@ -118,7 +119,7 @@ def find_units(table: VectorTable, progress: Callable[[Batches], Batches] = iter
 
     Raises DataError naming the first row that is not finite.
     """
-    contents = np.empty((len(table), 2), np.uint64)
+    contents = _on_disk(len(table))
     for block in progress(cut(len(table))):
         rows = table.block(block)
         _require_finite(rows, block.start)
@@ -136,7 +137,26 @@ def find_units(table: VectorTable, progress: Callable[[Batches], Batches] = iter
     by_row = np.argsort(rows)
     rows, firsts = rows[by_row], firsts[by_row]
     repeats = np.stack([rows, firsts - np.searchsorted(rows, firsts)])
-    return Units(len(table), repeats, np.delete(contents, rows, axis=0))
+    return Units(len(table), repeats, _without(contents, rows))
+
+
+def _on_disk(rows: int) -> UInt64[np.ndarray, "rows 2"]:
+    """Room for hashes outside the memory: they would be a quarter of a 1-bit index. The file goes with the array."""
+    with tempfile.TemporaryFile() as file:
+        return np.asarray(np.memmap(file, np.uint64, "w+", shape=(max(rows, 1), 2)))[:rows]
+
+
+def _without(
+    contents: UInt64[np.ndarray, "rows 2"], rows: Int[np.ndarray, " repeats"]
+) -> UInt64[np.ndarray, "units 2"]:
+    """The hashes of all other rows, moved together in place."""
+    end = 0
+    for block in cut(len(contents)):
+        here = rows[slice(*np.searchsorted(rows, (block.start, block.stop)))] - block.start
+        kept = np.delete(contents[block.start : block.stop], here, axis=0)
+        contents[end : end + len(kept)] = kept
+        end += len(kept)
+    return contents[:end]
 
 
 def cut(rows: int) -> list[range]:

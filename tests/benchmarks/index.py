@@ -3,7 +3,7 @@
 python -m tests.benchmarks.index [--rows 500000] [--large-rows 1000000] [--questions 1000] [--quick] [--scratch DIR]
     [--real VECTORS.npy QUESTIONS.npy]
 
-Clustered vectors of 384 numbers with fixed seeds, questions near some of them, ten passages a question, searched as a
+Clustered vectors of 384 numbers with fixed seeds, questions near some of them; ten passages a question, searched as a
 study searches (``PassageIndex.search``, exact scores included) on one thread; CPU seconds, the best of three. A JSON
 line for each measurement; the last one has the ``ratios``: ``hnsw_vs_flat_batched`` and ``hnsw_vs_flat_single`` are
 how many times as many questions a second as the flat index answers, asked together or one by one, at the fastest
@@ -201,7 +201,7 @@ def compare(vectors: np.ndarray, questions: np.ndarray, folder: Path) -> dict[st
 
 
 def _config(kind: IndexKind) -> IndexConfig:
-    return IndexConfig(kind=kind, m=32, ef_construction=100)
+    return IndexConfig(kind=kind, m=32)
 
 
 def _mapped_bytes(path: Path) -> int:

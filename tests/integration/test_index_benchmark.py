@@ -33,4 +33,4 @@ def test_clustered_vectors_are_units_with_near_and_far_neighbours() -> None:
     np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
     scores = np.sort(questions @ vectors.T, axis=1)[:, ::-1]
     means = [float(scores[:, rank].mean()) for rank in (0, 9, 999)]
-    assert means[0] > 0.75 > means[1] > 0.45 > 0.3 > means[2]
+    assert means == pytest.approx([0.63, 0.44, 0.2], abs=0.05)  # of real ones 0.60, 0.47, 0.15

@@ -64,20 +64,17 @@ def test_options_of_a_search_go_before_those_of_the_index() -> None:
     vectors, questions = vectors_of(3000), vectors_of(100, seed=1)
     index = build_index(vectors, CONFIGS["ivf-rabitq"].model_copy(update={"nlist": 32, "nprobe": 2}))
     exact = np.sort(-(questions @ vectors.T), axis=1)[:, :10]
-    few, many = (index.search(questions, 10, options) for options in (None, SearchOptions(nprobe=32, rerank=1000)))
+    few, many = (index.search(questions, 10, options) for options in (None, SearchOptions(nprobe=32, rerank=3000)))
     assert index.options == SearchOptions(128, 2, 300)
     assert np.abs(-many.scores - exact).max() < 1e-5
     assert np.abs(-few.scores - exact).max() > 1e-3
 
 
-def test_questions_of_another_dimension_are_refused() -> None:
-    with pytest.raises(IndexMismatchError, match=r"\(2, 8\) for an index of 16 dimensions"):
-        build_index(vectors_of(20), FLAT).search(vectors_of(2, dim=8), n_docs=2)
-
-
-def test_no_passages_asked_for_is_refused() -> None:
+def test_questions_of_another_dimension_and_no_passages_asked_for_are_refused() -> None:
     with pytest.raises(ValueError, match="n_docs is 0"):
         build_index(vectors_of(20), FLAT).search(vectors_of(2), n_docs=0)
+    with pytest.raises(IndexMismatchError, match=r"\(2, 8\) for an index of 16 dimensions"):
+        build_index(vectors_of(20), FLAT).search(vectors_of(2, dim=8), n_docs=2)
 
 
 def test_no_questions_give_no_results() -> None:
