@@ -62,7 +62,8 @@ def retriever_metrics() -> Iterator[_Row]:
     for place, retriever in enumerate(("dense", "bm25", "hybrid")):
         values = {f"answer_in_passage_at_{k}": 0.4 + 0.1 * depth + 0.03 * place for depth, k in enumerate((1, 5, 20))}
         yield from (_metric(retriever, "open-qa", name, value) for name, value in values.items())
-        for name, value in (("recall_at_5", 0.71), ("r_precision", 0.52), ("title_mrr", 0.61), ("gold_title_at_10", 0.9)):
+        values = {"recall_at_5": 0.71, "r_precision": 0.52, "title_mrr": 0.61, "gold_title_at_10": 0.9}
+        for name, value in values.items():
             yield _metric(retriever, "fever", name, value + 0.02 * place)
 
 
