@@ -159,7 +159,7 @@ def index_vectors(run: StudyRun, corpus: str, passages: Sequence[Artifact], vect
         corpus,
         build,
         code=["rag.retrieval.index_build", "rag.retrieval.index_update"],
-        config={"kind": kind, **build_options(kind, run.study.index)},
+        config={"kind": kind, **build_options(kind, run.study.index), "order": run.study.corpora[corpus]},
         parents=parts | ({"previous": before.index} if before and before.index else {}),
         versions=("faiss-cpu",),
     )
@@ -215,7 +215,7 @@ def index_words(run: StudyRun, corpus: str, passages: Sequence[Artifact]) -> Art
         corpus,
         build,
         code=["rag.retrieval.bm25_index"],
-        config=run.study.bm25.model_dump(include={"stemming", "stopwords"}),
+        config={**run.study.bm25.model_dump(include={"stemming", "stopwords"}), "order": run.study.corpora[corpus]},
         parents={f"passages:{part.name}": part for part in passages},
         versions=("tantivy",),
     )

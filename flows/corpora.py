@@ -85,7 +85,7 @@ def search_identity(run: StudyRun, corpus: Corpus) -> dict[str, object]:
     identity: dict[str, object] = {"retriever": corpus.retriever}
     if corpus.index:
         identity["index"] = search_options(index_kind(corpus), run.study.index)
-    if corpus.bm25:
+    if corpus.retriever == "bm25":
         identity["bm25"] = {"score_scale": run.study.bm25.score_scale}
     if corpus.retriever == "hybrid":
         identity["hybrid"] = run.study.hybrid.model_dump()
@@ -148,7 +148,7 @@ def _open_dense(
 
 
 def open_index(run: StudyRun, corpus: Corpus, row_ids: str | None = None) -> "PassageIndex":
-    """The index of the corpus, mapped, with the vectors that it ranks by."""
+    """The index of the corpus, mapped, with the vectors that it ranks by, in the order of its passages."""
     from rag.retrieval.index import PassageIndex
     from rag.retrieval.index_kinds import SearchOptions
 
@@ -159,7 +159,7 @@ def open_index(run: StudyRun, corpus: Corpus, row_ids: str | None = None) -> "Pa
         vectors=vector_table(files),
         options=SearchOptions.of(run.study.index),
         encoder_fingerprint=files[0].encoder_fingerprint,
-        row_ids_sha256=row_ids,
+        row_ids_sha256=row_ids or _row_ids_hash(open_passages(corpus)),
         check_bytes=False,
     )
 
@@ -168,7 +168,7 @@ def _open_bm25(run: StudyRun, corpus: Corpus, row_ids: str) -> "Bm25Index":
     from rag.retrieval.bm25_index import Bm25Index
 
     assert corpus.bm25, "asked only where there is one"
-    return Bm25Index.open(corpus.bm25.folder, run.study.bm25, row_ids_sha256=row_ids, check_bytes=False)
+    return Bm25Index.open(corpus.bm25.folder, run.study.bm25, row_ids_sha256=row_ids)
 
 
 def vector_files(corpus: Corpus) -> "list[VectorFile]":

@@ -9,7 +9,7 @@ from flows.corpora import followed_corpus, retrievers_of
 from flows.paths import local_model
 from flows.plan_sources import SourceSize, Workspace, source_size
 from flows.room import Left, Machine, is_dense, this_machine, vector_dim, work_left
-from flows.settings import Settings, load_settings
+from flows.settings import Settings, compute_device, load_settings
 from flows.study_run import find_study
 from rag.config import IndexKind, StudyConfig, read_study
 from rag.errors import ResourceError
@@ -32,6 +32,7 @@ class SourcePlan(NamedTuple):
     basis: str
     stages: list[StageEstimate]
     is_exact: bool  # the number of its passages
+    is_dump: bool
 
 
 class CorpusPlan(NamedTuple):
@@ -140,21 +141,38 @@ def _look_around(workspace: Workspace, settings: Settings) -> _Known:
 
 def _measure(known: _Known) -> Measured:
     """What of the work that is left can be measured here."""
-    from flows.plan_rates import encoding_rate, measure_bm25, measure_build, measure_exact_search
+    from flows.plan_rates import measure_bm25, measure_build, measure_exact_search
 
     study, left = known.study, known.left
     rates, sample = _sample(known)
-    name = study.encoder.passage_path
-    folder = local_model(name, study_folder=known.workspace.folder, demo=None)
+    encoding, notes = _measure_encoding(known, sample)
     kinds = {known.kind(corpus) for corpus in left.indexes} if known.dim else set()
     return Measured(
         rates,
-        encoding_rate(study.encoder, folder, known.settings, sample if left.vectors else None),
+        encoding,
         {kind: measure_build(kind, study.index, known.some_dim) for kind in sorted(kinds)},
         measure_exact_search(known.some_dim) if kinds and study.tasks else None,
         measure_bm25(sample, study.bm25) if retrievers_of(study) - {"dense"} else None,
-        () if folder else (f"Encoding was not measured: the encoder {name} is not on this machine.",),
+        notes,
     )
+
+
+def _measure_encoding(known: _Known, sample: "SamplePassages") -> "tuple[EncodingRate, tuple[str, ...]]":
+    """What encoding takes, and what there is to say where the encoder is wanted and not on this machine."""
+    from flows.plan_rates import base_size_rate, encoding_rate
+
+    config, settings, wanted = known.study.encoder, known.settings, known.left.vectors
+    name = config.passage_path
+    folder = local_model(name, study_folder=known.workspace.folder, demo=None)
+    if folder or not wanted:
+        return encoding_rate(config, folder, settings, sample if wanted else None), ()
+    if known.dim:  # the name says its size
+        rate = base_size_rate(config, compute_device(settings), settings.encoders or 1, sample)
+        return rate, (f"Encoding: measured with random weights of its size, for {name} is not on this machine.",)
+    is_on_hub = ":" not in name and name.count("/") <= 1 and not name.startswith((".", "/", "~"))
+    fetch = f"; fetch it with: hf download {name}" if is_on_hub else ""
+    note = f"Encoding, most often the longest part, was not measured: {name} is not on this machine{fetch}"
+    return encoding_rate(config, None, settings, None), (note,)
 
 
 def _sample(known: _Known) -> "tuple[IngestRates | None, SamplePassages]":
@@ -186,7 +204,8 @@ def _plan_source(known: _Known, measured: Measured, source: str) -> SourcePlan:
         )
     if is_dense(known.study) and any(source in sources for sources in known.study.corpora.values()):
         stages.append(_plan_vectors(known, measured, source))
-    return SourcePlan(source, size.file_bytes, unpacked, size.basis, stages, _is_exact(size))
+    is_dump = config.format == "mediawiki"
+    return SourcePlan(source, size.file_bytes, unpacked, size.basis, stages, _is_exact(size), is_dump)
 
 
 def _plan_vectors(known: _Known, measured: Measured, source: str) -> StageEstimate:

@@ -11,16 +11,17 @@ from flows.display import duration
 from rag.records import StageEstimate
 
 if TYPE_CHECKING:
-    from flows.plan_study import CorpusPlan, Measured, SourcePlan, StudyPlan
+    from flows.plan_study import CorpusPlan, SourcePlan, StudyPlan
 
 _COLUMNS = ("", "stage", "rows", "memory", "disk", "time")
+_MANY_SECONDS = 36_000  # of which nobody knows the minutes
 
 
 def print_plan(plan: "StudyPlan") -> None:
     """Rows, memory, disk and time of every stage, what was measured to say so, and what there is."""
     console = Console()
     console.print(_stages(plan))
-    for line in (*map(_about_source, plan.sources), *_about_corpora(plan.corpora), *_about_rates(plan.measured)):
+    for line in (*map(_about_source, plan.sources), *_about_corpora(plan.corpora), *_about_rates(plan)):
         console.print(Text(line))
     machine = plan.machine
     console.print(
@@ -61,29 +62,42 @@ def _stages(plan: "StudyPlan") -> Table:
                 f"{'' if is_exact else '~'}{stage.rows:,}" if stage.rows else "",
                 size_text(stage.memory_bytes),
                 size_text(stage.disk_bytes),
-                _time(stage),
+                _time(stage, plan.measured.encoding.is_like and stage.stage == "vectors"),
             )
             table.add_row(*map(Text, cells))
         table.add_section()
     memory = max((stage.memory_bytes for stage in plan.stages), default=0)
     disk = sum(stage.disk_bytes for stage in plan.stages)
-    total = ("all", "", "", size_text(memory), size_text(disk), _total_time(plan.stages))
+    total = ("all", "", "", size_text(memory), size_text(disk), _total_time(plan))
     table.add_row(*(Text(cell, style="bold") for cell in total))
     return table
 
 
-def _time(stage: StageEstimate) -> str:
+def _time(stage: StageEstimate, is_like: bool) -> str:
     if stage.seconds is not None:
-        return duration(stage.seconds) if stage.seconds else "there already"
+        return _roughly(stage.seconds, is_like) if stage.seconds else "there already"
     if stage.stage == "dump":
-        return f"{duration(stage.disk_bytes * 8 / 100e6)} at 100 Mbit/s"
+        return f"{_roughly(stage.disk_bytes * 8 / 100e6)} at 100 Mbit/s"
     return "not measured" if stage.rows else "not known"
 
 
-def _total_time(stages: list[StageEstimate]) -> str:
-    known = sum(stage.seconds or 0.0 for stage in stages)
-    more = "over " if any(stage.seconds is None for stage in stages) else ""
-    return f"{more}{duration(known)}"
+def _total_time(plan: "StudyPlan") -> str:
+    known = sum(stage.seconds or 0.0 for stage in plan.stages)
+    if any(stage.stage == "vectors" and stage.rows and stage.seconds is None for stage in plan.stages):
+        return f"over {_roughly(known)}, without encoding"
+    more = "over " if any(stage.seconds is None for stage in plan.stages) else ""
+    return f"{more}{_roughly(known, plan.measured.encoding.is_like)}"
+
+
+def _roughly(seconds: float, is_like: bool = False) -> str:
+    """A time as finely as it can be foretold: beyond ten hours without minutes.
+
+    >>> _roughly(176_400.0), _roughly(12_420.0), _roughly(12_420.0, is_like=True)
+    ('~ 49 h', '3 h 27 min', '~ 3 h 27 min')
+    """
+    if seconds >= _MANY_SECONDS:
+        return f"~ {seconds / 3600:,.0f} h"
+    return f"{'~ ' if is_like else ''}{duration(seconds)}"
 
 
 def _about_source(source: "SourcePlan") -> str:
@@ -99,13 +113,16 @@ def _about_corpora(corpora: "list[CorpusPlan]") -> Iterator[str]:
             yield f"corpus {corpus.corpus}: {'; '.join(corpus.notes)}."
 
 
-def _about_rates(measured: "Measured") -> Iterator[str]:
+def _about_rates(plan: "StudyPlan") -> Iterator[str]:
     """What the times rest on."""
+    measured = plan.measured
     rates, encoding = measured.cutting, measured.encoding
     if rates:
+        xml = f"{rates.xml_bytes_per_second / 1e6:.1f} MB of XML a second and process, "
+        dumps = any(source.is_dump for source in plan.sources)
         yield (
-            f"Measured here: {rates.xml_bytes_per_second / 1e6:.1f} MB of XML a second and process, {rates.workers} "
-            f"processes, {rates.bytes_per_passage:.0f} bytes a passage."
+            f"Measured here: {xml if dumps else ''}{rates.workers} processes, "
+            f"{rates.bytes_per_passage:.0f} bytes a passage."
         )
     if encoding.passages_per_second:
         yield f"Measured here: {encoding.passages_per_second:,.1f} passages encoded a second."

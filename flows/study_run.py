@@ -41,7 +41,8 @@ _ALL_CODE = (
     "rag.corpus.ingest.source", "rag.corpus.summary", "rag.corpus.changes", "rag.corpus.coverage",
     "rag.tasks", "rag.tasks.table", "rag.evaluation.compare", "rag.evaluation.score", "rag.evaluation.score_files",
     "rag.evaluation.swap", "rag.retrieved", "rag.retrieval.encode",
-    "rag.retrieval.index_update", "rag.retrieval.recall_sweep", "rag.retrieval.known_items", "rag.retrieval.hybrid",
+    "rag.retrieval.index_update", "rag.retrieval.recall_sweep", "rag.retrieval.known_items", "rag.retrieval.bm25",
+    "rag.retrieval.hybrid",
     "rag.demo.world", "data_checks.passages", "data_checks.questions", "data_checks.index", "data_checks.runner",
     "data_checks.results", "data_checks.data_docs",
 )  # fmt: skip

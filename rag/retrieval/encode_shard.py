@@ -22,7 +22,7 @@ from rag.files import file_sha256, write_atomically
 from rag.retrieval.encoder_card import EncoderCard
 from rag.retrieval.encoders import ComputedPrecision, Encoder
 from rag.retrieval.reuse import KnownRows
-from rag.retrieval.vectors import DIGEST_BYTES, VectorFile, VectorShard, hash_row_ids, shard_path
+from rag.retrieval.vectors import DIGEST_BYTES, VectorFile, VectorShard, hash_row_ids, hash_texts, shard_path
 
 _SHA1 = re.compile("[0-9a-f]{40}")
 _UNIT_NORM = (0.99, 1.01)  # of a normalised vector: half precision and bfloat16 stay well within
@@ -154,11 +154,6 @@ def text_digests(keys: PassageKeys | SourcePassages) -> UInt8[np.ndarray, "rows 
     if bad is not None:
         raise DataError(f"passage {keys.ids[bad]} has text_sha1 {keys.text_sha1[bad]!r}, not 40 hexadecimal digits")
     return np.frombuffer(bytes.fromhex("".join(keys.text_sha1)), np.uint8).reshape(-1, DIGEST_BYTES)
-
-
-def hash_texts(digests: UInt8[np.ndarray, "rows 20"]) -> str:
-    """sha256 over the hashes of texts in their order."""
-    return hashlib.sha256(digests.tobytes()).hexdigest()
 
 
 @lru_cache(maxsize=1)

@@ -14,12 +14,13 @@ from jaxtyping import Float, Int
 from rag.errors import DataError, IndexMismatchError
 from rag.retrieval.index_file import IndexInfo, read_index, write_index
 from rag.retrieval.index_kinds import KINDS, SPARE, SearchOptions, candidates, needs_vectors, search_parameters
-from rag.retrieval.index_units import Units
+from rag.retrieval.index_units import Units, hash_vectors
 from rag.retrieval.inner_products import inner_products
 from rag.retrieval.results import SearchResult
 from rag.retrieval.vector_table import VectorTable
 
 _SEARCH_ROWS = 1024  # questions that FAISS gets at once
+_SPOT_CHECKS = 64  # vectors of a loaded index that are compared: milliseconds, and a foreign table has hardly any
 _RERANK_BYTES = 1 << 23  # of candidates' vectors that are read at once: more than that does not stay in the cache
 
 
@@ -99,7 +100,9 @@ class PassageIndex:
     def _candidates(
         self, questions: Float[np.ndarray, "batch dim"], wanted: int, options: SearchOptions
     ) -> Int[np.ndarray, "batch wanted"]:
-        """Units that FAISS finds; -1 where it finds no more."""
+        """Units that FAISS finds, -1 where it finds no more; all of them, without a search, where all are wanted."""
+        if wanted >= self.info.units:
+            return np.broadcast_to(np.arange(self.info.units), (len(questions), self.info.units))
         # From so many questions on FAISS compares them with all vectors, or all centroids, by a matrix product. Its
         # own choice is some 300, and 200 questions then take 12 times as long.
         faiss.cvar.distance_compute_blas_threshold = 20
@@ -170,20 +173,37 @@ class PassageIndex:
         """The index of ``folder``, memory-mapped, after checking that it is the one that is wanted.
 
         ``vectors`` are the passage vectors it was built from, which a search needs; flat and hnsw hold them themselves,
-        and an update needs none. ``check_bytes`` reads the files once for their sha256. Raises IndexMismatchError
+        and an update needs none. Some of those that are given are compared with what the index knows of them. ``check_bytes`` reads the files once for their sha256. Raises IndexMismatchError
         with what differs and what to do.
         """
         index, units, info = read_index(folder, wanted, check_bytes)
+        if vectors is not None:
+            _spot_check(index, info, units, vectors)
         return cls(index, info, units, vectors, options)
 
 
 def _checked(vectors: VectorTable | None, info: IndexInfo) -> VectorTable | None:
-    if vectors and (len(vectors), vectors.dim) != (info.ntotal, info.dim):
+    if vectors is not None and (len(vectors), vectors.dim) != (info.ntotal, info.dim):
         raise IndexMismatchError(
             f"{len(vectors)} vectors of {vectors.dim} dimensions for an index of {info.ntotal} of {info.dim}; give it "
             "the vectors that it was built from"
         )
     return vectors
+
+
+def _spot_check(index: Any, info: IndexInfo, units: Units, vectors: VectorTable) -> None:
+    """Units from all over the index against the table; graphs over codes do not tell, nor lists without contents."""
+    _checked(vectors, info)
+    picked = np.unique(np.linspace(0, len(units) - 1, _SPOT_CHECKS).astype(np.int64))
+    given = vectors.take(units.first_rows(picked))
+    if not needs_vectors(info.kind):
+        same = bool((_stored_vectors(index).take(picked) == given).all())
+    else:
+        same = not len(units.contents) or bool((units.contents[picked] == hash_vectors(given)).all())
+    if not same:
+        raise IndexMismatchError(
+            "the vectors are not those the index was built from; give it those, or build the index again"
+        )
 
 
 def _stored_vectors(index: Any) -> VectorTable:

@@ -1,7 +1,9 @@
 """Stored vectors to an index, in blocks: besides the index itself hardly anything lies in memory."""
 
+import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
+from itertools import islice
 from math import sqrt
 from typing import Any, NamedTuple
 
@@ -22,9 +24,9 @@ from rag.retrieval.index_kinds import (
     resolve_options,
 )
 from rag.retrieval.index_train import train
-from rag.retrieval.index_units import Batches, Units, find_units
+from rag.retrieval.index_units import Batches, Units, cut, find_units
 from rag.retrieval.vector_table import Vectors, VectorTable
-from rag.retrieval.vectors import VectorFile, hash_row_ids
+from rag.retrieval.vectors import VectorFile, row_id_lines, shard_path
 
 Progress = Callable[[Batches], Batches]
 
@@ -76,23 +78,42 @@ def build_index_from_files(
 
 
 def match_files(files: Sequence[VectorFile], passage_ids: Iterable[Any]) -> tuple[VectorTable, Origin]:
-    """The vectors of several sources as one table that belongs to ``passage_ids``; raises where they do not."""
+    """The vectors of several sources as one table that belongs to ``passage_ids``; raises where they do not.
+
+    Reads every shard once: raises DataError naming one whose bytes are not those that were written.
+    """
     encoders = {file.encoder_fingerprint for file in files}
     if len(encoders) != 1:
         raise IndexMismatchError(f"vectors of {len(encoders)} encoders cannot share an index; encode all with one")
-    ids = [str(passage_id) for passage_id in passage_ids]
-    if len(ids) != sum(file.count for file in files):
-        raise IndexMismatchError(f"{len(ids)} passages for {sum(file.count for file in files)} vectors; encode again")
-    start = 0
+    row_ids_sha256 = _match_ids(files, passage_ids)
     for file in files:
-        if hash_row_ids(ids[start : start + file.count]) != file.row_ids_sha256:
-            raise IndexMismatchError(
-                f"{file.folder}: its vectors are not those of passages {start} to {start + file.count - 1}, or in "
-                "another order; encode the source again, or give the sources in their order"
-            )
-        start += file.count
+        for number in range(len(file.shards)):
+            if not file.is_sound(number):
+                path = shard_path(file.folder, number)
+                raise DataError(f"{path} does not hold the bytes that were written; encode the source again")
     table = VectorTable([part for file in files for part in file.parts])
-    return table, Origin(encoders.pop(), hash_row_ids(ids), asdict(files[0].card))
+    return table, Origin(encoders.pop(), row_ids_sha256, asdict(files[0].card))
+
+
+def _match_ids(files: Sequence[VectorFile], passage_ids: Iterable[Any]) -> str:
+    """``hash_row_ids`` of all ids, which are never all in memory; raises where a file's rows have others."""
+    ids, every, found = iter(passage_ids), hashlib.sha256(), 0
+    for file in files:
+        own, start = hashlib.sha256(), found
+        for rows in cut(file.count):
+            block = list(islice(ids, len(rows)))
+            found += len(block)
+            for digest in (own, every):
+                digest.update(row_id_lines(block))
+        if found == start + file.count and own.hexdigest() != file.row_ids_sha256:
+            raise IndexMismatchError(
+                f"{file.folder}: its vectors are not those of passages {start} to {found - 1}, or in another order; "
+                "encode the source again, or give the sources in their order"
+            )
+    found += sum(1 for _ in ids)
+    if found != sum(file.count for file in files):
+        raise IndexMismatchError(f"{found} passages for {sum(file.count for file in files)} vectors; encode again")
+    return every.hexdigest()
 
 
 def describe(kind: IndexKind, table: VectorTable, units: Units, options: BuildOptions, origin: Origin) -> IndexInfo:

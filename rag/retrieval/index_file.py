@@ -42,6 +42,14 @@ class IndexInfo:
     files: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # name -> bytes and sha256
 
 
+_TYPES = {
+    **dict.fromkeys(("kind", "metric", "encoder_fingerprint", "row_ids_sha256", "faiss_version"), str),
+    **dict.fromkeys(("dim", "ntotal", "units"), int),
+    **dict.fromkeys(("options", "encoder", "files"), dict),
+}
+_NAMES = (_INDEX, _REPEATS, _CONTENTS)
+_FACTS = {"bytes": int, "sha256": str}  # of a file
+
 _MISMATCH = {
     "dim": "the index has {found} dimensions, the encoder {wanted}; build the index with this encoder",
     "ntotal": "the index holds {found} passages, the passages table {wanted}; build the index again",
@@ -102,7 +110,9 @@ def read_index(folder: Path, wanted: Mapping[str, Any], check_bytes: bool) -> tu
     _check_index(index, info, folder)
     repeats = _map(folder / _REPEATS) if _REPEATS in info.files else np.empty((2, 0), np.int64)
     contents = _map(folder / _CONTENTS) if _CONTENTS in info.files else NO_CONTENTS
-    return index, Units(info.ntotal, repeats, contents), info
+    units = Units(info.ntotal, repeats, contents)
+    _check_units(units, info, folder)
+    return index, units, info
 
 
 def _arrays(units: Units, kind: IndexKind) -> dict[str, np.ndarray]:
@@ -128,15 +138,30 @@ def _file_facts(path: Path) -> dict[str, Any]:
 def _read_info(path: Path) -> IndexInfo:
     try:
         info = IndexInfo(**json.loads(path.read_text(encoding="utf-8")))
-        if info.kind not in KINDS:
-            raise ValueError(f"kind {info.kind!r}")
-        if _INDEX not in info.files:
-            raise ValueError(f"files without {_INDEX}")
+        _check_info(info)
     except FileNotFoundError as error:
         raise IndexMismatchError(f"no finished index at {path.parent} (no index.json); build the index") from error
     except (ValueError, TypeError) as error:
         raise IndexMismatchError(f"{path} cannot be read ({error}); build the index again") from error
     return info
+
+
+def _check_info(info: IndexInfo) -> None:
+    """Raises ValueError naming the first value that no description has."""
+    for name, kind in _TYPES.items():
+        value = getattr(info, name)
+        if type(value) is not kind or (kind is int and value < 1):
+            raise ValueError(f"{name} {value!r}")
+    if info.kind not in KINDS:
+        raise ValueError(f"kind {info.kind!r}")
+    if _INDEX not in info.files:
+        raise ValueError(f"files without {_INDEX}")
+    for name, value in info.options.items():
+        if name not in BuildOptions._fields or type(value) is not int:
+            raise ValueError(f"option {name} = {value!r}")
+    for name, facts in info.files.items():
+        if name not in _NAMES or type(facts) is not dict or {k: type(v) for k, v in facts.items()} != _FACTS:
+            raise ValueError(f"file {name} with {facts!r}")
 
 
 def _check_file(path: Path, facts: Mapping[str, Any], check_bytes: bool) -> None:
@@ -183,3 +208,18 @@ def _check_index(index: Any, info: IndexInfo, folder: Path) -> None:
         )
     if type(index).__name__ != KINDS[info.kind].faiss_class:
         raise IndexMismatchError(f"{folder}: index.json says {info.kind!r}, the file holds a {type(index).__name__}")
+
+
+def _check_units(units: Units, info: IndexInfo, folder: Path) -> None:
+    """Rows, repeats and hashes against one another: a row that is off by one would name a wrong passage."""
+    shape = units.repeats.shape
+    if len(shape) != 2 or shape[0] != 2 or len(units) != info.units:
+        raise IndexMismatchError(
+            f"{folder}: index.json says {info.ntotal} passages and {info.units} distinct vectors, but the repeats "
+            f"have shape {shape}; build the index again"
+        )
+    if units.contents.shape not in ((0, 2), (info.units, 2)):
+        raise IndexMismatchError(
+            f"{folder}: {_CONTENTS} has shape {units.contents.shape} for {info.units} distinct vectors; build the "
+            "index again"
+        )

@@ -123,7 +123,7 @@ def find_units(table: VectorTable, progress: Callable[[Batches], Batches] = iter
     for block in progress(cut(len(table))):
         rows = table.block(block)
         _require_finite(rows, block.start)
-        contents[block.start : block.stop] = _hashes(rows)
+        contents[block.start : block.stop] = hash_vectors(rows)
     order = np.lexsort((contents[:, 1], contents[:, 0]))  # stable: equal vectors in order of rows
     same = np.ones(len(order) - 1, np.bool_)
     for half in contents.T:  # one after the other: they take as much memory as the codes of a small index
@@ -170,7 +170,7 @@ def _require_finite(rows: Float[np.ndarray, "rows dim"], start: int) -> None:
         raise DataError(f"the vector of row {start + int(np.argmin(finite))} is not finite; encode its source again")
 
 
-def _hashes(rows: Float[np.ndarray, "rows dim"]) -> UInt64[np.ndarray, "rows 2"]:
+def hash_vectors(rows: Float[np.ndarray, "rows dim"]) -> UInt64[np.ndarray, "rows 2"]:
     """Of each row's numbers; changes -0.0 to 0.0 in place, for copies of blocks would scatter over the memory."""
     rows += 0.0
     content, size = rows.astype("<f4", copy=False).data.cast("B"), rows.shape[1] * 4

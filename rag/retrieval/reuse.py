@@ -12,7 +12,7 @@ from jaxtyping import Bool, Int, UInt8, UInt64
 
 from rag.errors import DataError
 from rag.retrieval.encoder_card import EncoderCard
-from rag.retrieval.vectors import VectorFile
+from rag.retrieval.vectors import DIGESTS, VectorFile, hash_texts
 
 
 class KnownRows(NamedTuple):
@@ -92,8 +92,12 @@ def _open_sound(
             notify(f"vectors that are not re-used: {error}")
             continue
         theirs = (file.card.fingerprint, file.card.precision, file.dtype)
-        if theirs == (card.fingerprint, card.precision, dtype):
-            yield file
+        if theirs != (card.fingerprint, card.precision, dtype):
+            continue
+        if hash_texts(file.text_sha1) != file.texts_sha256:  # a row would be found by the text of another
+            notify(f"vectors that are not re-used: {folder / DIGESTS} is damaged or of another folder")
+            continue
+        yield file
 
 
 class _SoundShards:

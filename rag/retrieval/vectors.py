@@ -142,6 +142,11 @@ def row_id_lines(ids: Iterable[Any]) -> bytes:
     return "".join(f"{row_id}\n" for row_id in ids).encode()
 
 
+def hash_texts(digests: UInt8[np.ndarray, "rows 20"]) -> str:
+    """sha256 over the hashes of texts in their order."""
+    return hashlib.sha256(np.ascontiguousarray(digests)).hexdigest()
+
+
 def map_array(path: Path) -> np.ndarray:
     """An array file (.npy), memory-mapped and read-only; it holds no file open, so there may be thousands of them.
 

@@ -12,7 +12,7 @@ from flows.plan_tables import print_plan
 from flows.room import require_room, require_room_to_start
 from flows.settings import load_settings
 from flows.study_run import open_run
-from rag.config import EncoderConfig, IndexConfig
+from rag.config import EncoderConfig, IndexConfig, read_study
 from rag.demo.world import write_demo_world
 from rag.errors import ResourceError
 from rag.records import StageEstimate
@@ -110,9 +110,10 @@ def test_a_study_that_is_there_needs_nothing_and_is_asked_quickly(
     assert capsys.readouterr().out.count("there already") == 3
     monkeypatch.setenv("OPENBOOK_MEMORY_GB", "0.001")
     run = open_run(ran.study)
-    require_room_to_start(run)
+    started_as = (run.study, run.folder, run.settings)
+    require_room_to_start(*started_as)
     started = time.process_time()
-    require_room_to_start(run)
+    require_room_to_start(*started_as)
     require_room(run, "all", [ran.made("passages")])
     assert time.process_time() - started < 1  # a tenth of a second here
 
@@ -129,7 +130,7 @@ def test_what_does_not_fit_is_refused_when_passages_are_counted(ran: Ran, monkey
     with pytest.raises(ResourceError, match=r"corpora\.all: index.kind = hnsw with m = 32 takes .* may be used"):
         require_room(run, "all", [ran.made("passages")])
     with pytest.raises(ResourceError, match=r"corpora\.all"):
-        require_room_to_start(run)
+        require_room_to_start(run.study, run.folder, run.settings)
 
 
 _PSGS = 'format = "psgs"'
@@ -151,17 +152,41 @@ def test_a_file_that_is_not_here_is_planned_where_its_format_says_its_rows(
 ) -> None:
     stages = {stage.stage: stage for stage in psgs_plan.stages}
     assert {stages[name].rows for name in ("passages", "vectors", "index")} == {21_015_324}
-    assert stages["dump"].disk_bytes == 13_400_000_000
+    assert stages["dump"].disk_bytes == 13_569_339_442
     assert stages["vectors"].disk_bytes / 1e9 == pytest.approx(32.7, rel=0.01)  # 768 dimensions of 16 bits
     assert stages["index"].seconds is not None
     assert psgs_plan.corpora[0].notes == ("ivf-rabitq, chosen by the memory that may be used",)
     print_plan(psgs_plan)
     printed = " ".join(capsys.readouterr().out.split())
     assert "psgs_w100.tsv is missing" in printed
-    assert "Encoding was not measured: the encoder facebook/dpr-" in printed
-    assert "not measured" in printed
-    assert "21,015,324" in printed
-    assert "~" not in printed  # its rows are no estimate
+    assert "Encoding: measured with random weights of its size, for facebook/dpr-" in printed
+    assert "not measured" not in printed
+    assert stages["vectors"].seconds == pytest.approx(21_015_324 / _rate(psgs_plan))
+    assert printed.count(f"~ {stages['vectors'].seconds / 3600:,.0f} h") == 1
+    assert "│ 21,015,324 │" in printed
+    assert "~21" not in printed  # its rows are no estimate
+    assert "of XML" not in printed
+
+
+def _rate(plan: StudyPlan) -> float:
+    return plan.measured.encoding.passages_per_second or 0.0
+
+
+def test_an_encoder_of_unknown_size_is_left_out_of_the_total_in_so_many_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "140")
+    (tmp_path / "dump.xml").write_bytes(b"x" * 1_000_000)
+    study = write_source_study(tmp_path, "dump.xml", "", f'{_CORPUS}\n[encoder]\npath = "someone/encoder"')
+    print_plan(plan_study(str(study)))
+    printed = " ".join(capsys.readouterr().out.split())
+    assert ", without encoding" in printed
+    assert (
+        "Encoding, most often the longest part, was not measured: someone/encoder is not on this machine; fetch it "
+        "with: hf download someone/encoder" in printed
+    )
+    assert "MB of XML a second" in printed
 
 
 @pytest.mark.parametrize(
@@ -202,20 +227,41 @@ def test_bm25_alone_needs_no_vectors(tmp_path: Path, monkeypatch: pytest.MonkeyP
     (tmp_path / "dump.xml").write_bytes(b"x" * 1_000_000)
     study = str(write_source_study(tmp_path, "dump.xml", "", 'all = ["wiki"]\n[retrieval]\nretrievers = ["bm25"]'))
     plan = plan_study(study)
+    assert plan.measured.notes == ()  # no encoder is wanted
     assert [stage.stage for stage in plan.stages] == ["dump", "passages", "passage-checks", "bm25"]
     assert plan.stages[-1].seconds is not None
     assert 200 < plan.stages[-1].disk_bytes / plan.stages[-1].rows < 2000
 
 
 def test_the_command_refuses_with_the_change_that_fits(tmp_path: Path) -> None:
-    """Before anything is read: the file is one line, and the format says how many rows it must have."""
+    """Before anything is read or marked: the file is one line, and the study says how many rows it must have."""
     (tmp_path / "psgs_w100.tsv").write_text("id\ttext\ttitle\n", encoding="utf-8")
-    study = str(write_source_study(tmp_path, "psgs_w100.tsv", _PSGS, f'{_CORPUS}\n[index]\nkind = "flat"'))
+    rows = f"{_PSGS}\nexpected_rows = 21_015_324"
+    study = str(write_source_study(tmp_path, "psgs_w100.tsv", rows, f'{_CORPUS}\n[index]\nkind = "flat"'))
     for command in ("plan", "run"):
         done = openbook(command, study, workspace=tmp_path / "workspace", OPENBOOK_MEMORY_GB="40")
         assert done.returncode == 14, done.stderr
         assert "index.kind = flat takes 64.6 GB of memory" in done.stderr
         assert "--set index.kind=ivf-sq8 takes 16.4 GB of memory" in done.stderr
+    assert not list(tmp_path.glob("workspace/artifacts/.input-hashes.json"))  # no input was hashed
+    assert not list(tmp_path.rglob("*.duckdb"))
+    assert not list(tmp_path.rglob("*.parquet"))
+
+
+def test_passages_that_are_not_the_published_ones_are_planned_by_their_bytes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("OPENBOOK_MEMORY_GB", "40")  # too little for a flat index of the published ones
+    (tmp_path / "psgs_w100.tsv").write_bytes(b"x" * 635_000)
+    path = write_source_study(tmp_path, "psgs_w100.tsv", _PSGS, f'{_CORPUS}\n[index]\nkind = "flat"')
+    (source,) = plan_study(str(path), ("encoder.path=someone/encoder",)).sources
+    assert [stage.rows for stage in source.stages if stage.stage == "passages"] == [1000]
+    assert not source.is_exact
+    assert source.basis == "on this machine; another size than DPR's file: set sources.wiki.expected_rows"
+    require_room_to_start(read_study(path, ()), tmp_path, load_settings())
+    with pytest.raises(ResourceError, match=r"index\.kind = flat"):
+        require_room_to_start(read_study(path, ("sources.wiki.expected_rows=21015324",)), tmp_path, load_settings())
 
 
 def test_a_guess_of_rows_refuses_nothing_that_may_still_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -226,12 +272,12 @@ def test_a_guess_of_rows_refuses_nothing_that_may_still_fit(tmp_path: Path, monk
     for share, refused in ((0.6, False), (0.4, True)):
         limit = build_bytes("flat", round(share * rows), 768, IndexConfig())
         monkeypatch.setenv("OPENBOOK_MEMORY_GB", str(limit / 1e9))
-        run = open_run(study)
+        start = (read_study(Path(study), ()), tmp_path, load_settings())
         if refused:
             with pytest.raises(ResourceError, match=r"index\.kind = flat"):
-                require_room_to_start(run)
+                require_room_to_start(*start)
         else:
-            require_room_to_start(run)
+            require_room_to_start(*start)
 
 
 def _write_world(folder: Path) -> BuildResult:

@@ -28,7 +28,7 @@ def _write_study(folder: Path) -> Path:
     """The tiny study without models; its answers are patterns, and one of its claims has evidence on two pages."""
     study = write_tiny_study(folder)
     text = study.read_text(encoding="utf-8").partition("[models.rag-token]")[0]
-    text = text.replace('reader = "open-qa"\n', 'reader = "open-qa"\nanswers = "patterns"\n')
+    text = text.replace('train = "qa-train.jsonl"\n', 'answers = "patterns"\n')
     study.write_text(text + _RETRIEVAL, encoding="utf-8")
     questions = [{"question": f"the capital of {one}", "answer": [f"^the king of {one}"]} for one in COUNTRIES]
     broken = {"question": "the capital of nothing", "answer": ["(unclosed"]}
@@ -150,3 +150,12 @@ def test_another_rank_scores_again_and_searches_only_if_it_must(finished: Finish
     }
     assert "retrieval-metrics" in computed
     assert not {"retrieved", "vectors", "index", "bm25", "questions"} & computed
+
+
+def test_sources_in_another_order_are_another_index(finished: Finished) -> None:
+    """Rows are numbered through all sources: with the same index every row would name a wrong passage."""
+    for order in ('["wiki-2016", "wiki-2018"]', '["wiki-2018", "wiki-2016"]'):
+        both = openbook("run", str(finished.study), "--set", f"corpora.both={order}", workspace=finished.workspace)
+        assert both.returncode == 0, both.stderr
+        made = {line.split(":", 1)[0] for line in both.stdout.splitlines() if ": cached" not in line}
+        assert {"bm25 both", "index both", "recall both", "retrieved both-hybrid"} <= made

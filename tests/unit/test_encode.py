@@ -167,6 +167,18 @@ def test_folders_that_are_not_sound_are_left_out_with_a_note(encoder: EncoderAt,
     assert "flipped: 1 of its shards are damaged and not re-used (first 0)" in notes[2]
 
 
+def test_vectors_are_not_found_by_the_texts_of_other_rows(encoder: EncoderAt, tmp_path: Path) -> None:
+    encode_source(listed_source(range(6)), encoder, tmp_path / "old")
+    hashes = tmp_path / "old" / "text_sha1.npy"
+    np.save(hashes, np.load(hashes)[::-1])
+    notes: list[str] = []
+    source, known = listed_source([5, 4, 20]), [tmp_path / "old"]
+    report = encode_source(source, encoder, tmp_path / "new", known=known, notify=notes.append)
+    assert report == VectorReport(encoded=3, resumed=0, reused=0, repeated=0)
+    assert notes == [f"vectors that are not re-used: {hashes} is damaged or of another folder"]
+    np.testing.assert_allclose(_vectors(tmp_path / "new"), _encoded(source, encoder), atol=1e-5)
+
+
 def test_equal_texts_of_a_shard_are_encoded_once_and_have_equal_vectors(encoder: EncoderAt, tmp_path: Path) -> None:
     source = listed_source([7, 8, 7, 7, 8, 7])
     assert encode_source(source, encoder, tmp_path) == VectorReport(encoded=4, resumed=0, reused=0, repeated=2)

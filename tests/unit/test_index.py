@@ -8,7 +8,7 @@ import faiss
 import numpy as np
 import pytest
 
-from rag.config import IndexConfig
+from rag.config import IndexConfig, IndexKind
 from rag.errors import ConfigError, DataError, IndexMismatchError, ResourceError
 from rag.retrieval import index_file
 from rag.retrieval.index import PassageIndex
@@ -45,10 +45,18 @@ def test_results_that_hnsw_does_not_find_are_masked() -> None:
         assert len(set(rows[mask].tolist())) == mask.sum()
 
 
+def test_where_all_are_wanted_even_a_thin_graph_leaves_out_none() -> None:
+    vectors = vectors_of(60)
+    index = build_index(vectors, IndexConfig(kind="hnsw", m=2, ef_construction=2, ef_search=1))
+    found = index.search(vectors, n_docs=60)
+    assert found.mask.all()
+    np.testing.assert_array_equal(found.rows, np.argsort(-(vectors @ vectors.T), axis=1))
+
+
 def test_results_in_lists_that_are_not_looked_at_are_masked() -> None:
     vectors = vectors_of(300)
     index = build_index(vectors, CONFIGS["ivf-flat"])
-    one, all_of_them = (index.search(vectors[:20], 300, SearchOptions(nprobe=lists)) for lists in (1, 8))
+    one, all_of_them = (index.search(vectors[:20], 250, SearchOptions(nprobe=lists)) for lists in (1, 8))
     assert all_of_them.mask.all()
     assert not one.mask.all()
     assert (one.rows[~one.mask] == 0).all()
@@ -150,6 +158,17 @@ def test_candidates_are_scored_with_the_vectors_of_the_corpus_only(tmp_path: Pat
         PassageIndex.load(tmp_path, vectors=VectorTable([vectors[1:]]))
     with pytest.raises(IndexMismatchError, match="ivf-rabitq index scores with the passage vectors; load it with them"):
         PassageIndex.load(tmp_path).search(vectors[:1], 1)
+
+
+@pytest.mark.parametrize("kind", ["flat", "hnsw", "ivf-flat", "ivf-sq8", "ivf-pq", "ivf-rabitq"])
+def test_the_vectors_of_another_corpus_are_refused(tmp_path: Path, kind: IndexKind) -> None:
+    vectors = vectors_of(300)
+    vectors[[7, 250]] = vectors[[3, 4]]  # rows and units are two things
+    build_index(vectors, CONFIGS[kind]).save(tmp_path)
+    PassageIndex.load(tmp_path, vectors=VectorTable([vectors[:100], vectors[100:]]))
+    for foreign in (vectors_of(300, seed=1), np.roll(vectors, 1, axis=0)):
+        with pytest.raises(IndexMismatchError, match="not those the index was built from"):
+            PassageIndex.load(tmp_path, vectors=VectorTable([foreign]))
 
 
 def test_a_loaded_index_is_mapped_and_not_read(tmp_path: Path) -> None:
@@ -256,6 +275,16 @@ def _not_faiss(folder: Path) -> None:
         (lambda folder: _describe(folder, kind="annoy"), "index.json cannot be read.*'annoy'"),
         (lambda folder: _describe(folder, files={}), "index.json cannot be read.*files without index.faiss"),
         (lambda folder: (folder / "contents.npy").unlink(), "contents.npy is missing"),
+        (lambda folder: _describe(folder, files=["index.faiss"]), "index.json cannot be read.*files"),
+        (lambda folder: _describe(folder, files={"index.faiss": {}}), "index.json cannot be read.*file index.faiss"),
+        (lambda folder: _describe(folder, files={"index.faiss": 3}), "index.json cannot be read.*file index.faiss"),
+        (lambda folder: _describe(folder, ntotal="50"), "index.json cannot be read.*ntotal '50'"),
+        (lambda folder: _describe(folder, ntotal=True), "index.json cannot be read.*ntotal True"),
+        (lambda folder: _describe(folder, dim=0), "index.json cannot be read.*dim 0"),
+        (lambda folder: _describe(folder, options=None), "index.json cannot be read.*options None"),
+        (lambda folder: _describe(folder, options={"m": "2"}), "index.json cannot be read.*option m = '2'"),
+        (lambda folder: _describe(folder, encoder=3), "index.json cannot be read.*encoder 3"),
+        (lambda folder: _describe(folder, ntotal=51), "51 passages and 50 distinct vectors, but the repeats"),
     ],
 )
 def test_a_damaged_or_foreign_file_is_refused_in_words(

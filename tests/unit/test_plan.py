@@ -96,6 +96,7 @@ def test_a_local_dump_is_planned_from_its_size(
     assert (source.file_bytes, source.unpacked_bytes, source.basis) == (10_000_000, 10_000_000, "on this machine")
     assert plan.measured.cutting is not None
     assert plan.measured.cutting.xml_bytes_per_second > 0
+    assert plan.measured.notes == ()  # without a corpus no encoder is wanted
     require_fit(plan)
     print_plan(plan)
     assert "passage-checks" in capsys.readouterr().out

@@ -10,6 +10,7 @@ from reports.figures import metric_figure
 from reports.render import render_html, render_latex, render_markdown
 from reports.samples import marked, samples
 from reports.store import Store
+from reports.summary import summarise
 from reports.tables import ReportTable, report_tables, to_latex, to_markdown, to_terminal_rows
 from tests.support.report_fixture import RUN, SCRIPT, START, filled_store, run_row
 from tests.support.report_page import Page, changed
@@ -117,6 +118,40 @@ def test_partial_numbers_of_a_complete_run_are_told_at_the_top(page: Page, table
     assert partial == ["rag-sequence", "rag-token"]
     assert "2 of 47 numbers are partial: 1 of 12 not scored; 1 failed." in page.text
     assert not tables["classification"].partial
+
+
+def _facts(config: dict[str, object]) -> dict[str, str]:
+    return {
+        fact.label: fact.text for fact in summarise(run_row("complete") | _RUN_ID | {"config_json": config}, {}).facts
+    }
+
+
+_RUN_ID = {"run_id": RUN}
+
+
+def test_two_encoders_are_named_apart_with_their_prefixes() -> None:
+    pair = "facebook/dpr-question_encoder-single-nq-base", "facebook/dpr-ctx_encoder-single-nq-base"
+    dpr = _facts({"encoder": {"path": pair[0], "context_path": None}})
+    assert (dpr["question encoder"], dpr["passage encoder"]) == pair
+    named = _facts({"encoder": {"path": "q", "context_path": "p", "question_prefix": "query: ", "passage_prefix": ""}})
+    assert (named["question encoder"], named["passage encoder"], named["question prefix"]) == ("q", "p", '"query: "')
+    assert "passage prefix" not in named
+    one = _facts({"encoder": {"path": "minilm", "context_path": None}})
+    assert one["question and passage encoder"] == "minilm"
+    assert "passage encoder" not in one
+
+
+def test_models_name_the_retriever_that_they_read_from() -> None:
+    models = {
+        "closed": {"family": "closed-book", "corpus": None, "retriever": "dense"},
+        "rag": {"family": "rag-token", "corpus": "2018", "retriever": "bm25"},
+    }
+    shown = summarise(run_row("complete") | _RUN_ID | {"config_json": {"models": models}}, {}).models
+    assert to_terminal_rows(shown) == [
+        ("model", "family", "passage index", "retriever"),
+        ("closed", "closed-book", "–", "–"),
+        ("rag", "rag-token", "2018", "bm25"),
+    ]
 
 
 def test_failed_checks_and_unmet_expectations_are_told_at_the_top(store: Store, tmp_path: Path) -> None:

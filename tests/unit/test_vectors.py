@@ -158,8 +158,19 @@ def test_an_index_of_sources_is_bound_to_passages_and_encoder(tmp_path: Path) ->
         build_index_from_files(files, [ids[1], ids[0], *ids[2:]], config)
     with pytest.raises(IndexMismatchError, match=r"one: its vectors|other: its vectors"):
         build_index_from_files(files[::-1], ids, config)
-    with pytest.raises(IndexMismatchError, match="11 passages for 12 vectors"):
-        build_index_from_files(files, ids[:-1], config)
+    for wrong, count in ((ids[:-1], 11), ([*ids, "more"], 13)):
+        with pytest.raises(IndexMismatchError, match=f"{count} passages for 12 vectors"):
+            build_index_from_files(files, iter(wrong), config)
+
+
+def test_shards_in_each_others_place_are_not_indexed(folder: Path, source: ListedSource) -> None:
+    one, other = shard_path(folder, 0), shard_path(folder, 1)
+    first, second = one.read_bytes(), other.read_bytes()
+    assert len(first) == len(second)
+    one.write_bytes(second)
+    other.write_bytes(first)
+    with pytest.raises(DataError, match=r"vectors-00000.npy does not hold .* encode the source again"):
+        build_index_from_files([VectorFile.open(folder)], source.ids, IndexConfig(kind="flat"))
 
 
 def test_vectors_of_two_encoders_do_not_share_an_index(tmp_path: Path) -> None:
