@@ -173,8 +173,8 @@ class PassageIndex:
         """The index of ``folder``, memory-mapped, after checking that it is the one that is wanted.
 
         ``vectors`` are the passage vectors it was built from, which a search needs; flat and hnsw hold them themselves,
-        and an update needs none. Some of those that are given are compared with what the index knows of them. ``check_bytes`` reads the files once for their sha256. Raises IndexMismatchError
-        with what differs and what to do.
+        and an update needs none; some are compared with what the index knows of them. ``check_bytes`` reads the files
+        once for their sha256. Raises IndexMismatchError with what differs and what to do.
         """
         index, units, info = read_index(folder, wanted, check_bytes)
         if vectors is not None:

@@ -149,9 +149,11 @@ def _read_info(path: Path) -> IndexInfo:
 def _check_info(info: IndexInfo) -> None:
     """Raises ValueError naming the first value that no description has."""
     for name, kind in _TYPES.items():
-        value = getattr(info, name)
-        if type(value) is not kind or (kind is int and value < 1):
-            raise ValueError(f"{name} {value!r}")
+        if type(getattr(info, name)) is not kind:
+            raise ValueError(f"{name} {getattr(info, name)!r}")
+    for name in ("dim", "ntotal", "units"):
+        if getattr(info, name) < 1:
+            raise ValueError(f"{name} {getattr(info, name)}")
     if info.kind not in KINDS:
         raise ValueError(f"kind {info.kind!r}")
     if _INDEX not in info.files:

@@ -144,7 +144,7 @@ def row_id_lines(ids: Iterable[Any]) -> bytes:
 
 def hash_texts(digests: UInt8[np.ndarray, "rows 20"]) -> str:
     """sha256 over the hashes of texts in their order."""
-    return hashlib.sha256(np.ascontiguousarray(digests)).hexdigest()
+    return hashlib.sha256(np.ascontiguousarray(digests).data).hexdigest()
 
 
 def map_array(path: Path) -> np.ndarray:
