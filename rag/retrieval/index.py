@@ -46,8 +46,10 @@ class PassageIndex:
         self.info = info
         self.units = units
         self.options = options
-        self._vectors = _checked(vectors, info) if needs_vectors(info.kind) else _stored_vectors(index)
-        self._centroids = _stored_vectors(index.quantizer) if KINDS[info.kind].look == "lists" else None
+        self._vectors: VectorTable | _StoredVectors | None = (
+            _checked(vectors, info) if needs_vectors(info.kind) else _StoredVectors(index)
+        )
+        self._centroids = _StoredVectors(index.quantizer) if KINDS[info.kind].look == "lists" else None
 
     @property
     def dim(self) -> int:
@@ -197,7 +199,7 @@ def _spot_check(index: Any, info: IndexInfo, units: Units, vectors: VectorTable)
     picked = np.unique(np.linspace(0, len(units) - 1, _SPOT_CHECKS).astype(np.int64))
     given = vectors.take(units.first_rows(picked))
     if not needs_vectors(info.kind):
-        same = bool((_stored_vectors(index).take(picked) == given).all())
+        same = bool((_StoredVectors(index).take(picked) == given).all())
     else:
         same = not len(units.contents) or bool((units.contents[picked] == hash_vectors(given)).all())
     if not same:
@@ -206,8 +208,16 @@ def _spot_check(index: Any, info: IndexInfo, units: Units, vectors: VectorTable)
         )
 
 
-def _stored_vectors(index: Any) -> VectorTable:
-    """The vectors inside a flat index, or in the graph's own flat storage, by unit and without a copy."""
-    flat: Any = faiss.downcast_index(index.storage if hasattr(index, "storage") else index)
-    numbers = faiss.rev_swig_ptr(flat.get_xb(), flat.ntotal * flat.d)
-    return VectorTable([numbers.reshape(flat.ntotal, flat.d)])
+class _StoredVectors:
+    """The vectors inside a flat index, or in the graph's own flat storage, by unit.
+
+    Taken as bytes: in a mapped file they begin anywhere, and of floats that do numpy first makes a copy, of them all.
+    """
+
+    def __init__(self, index: Any) -> None:
+        flat: Any = faiss.downcast_index(index.storage if hasattr(index, "storage") else index)
+        self._bytes = faiss.rev_swig_ptr(flat.codes.data(), flat.ntotal * flat.code_size).reshape(flat.ntotal, -1)
+
+    def take(self, units: Int[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape dim"]:
+        found: np.ndarray = self._bytes.take(units.reshape(-1), axis=0).view(np.float32)
+        return found.reshape(*units.shape, -1)

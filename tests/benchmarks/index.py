@@ -201,7 +201,7 @@ def compare(vectors: np.ndarray, questions: np.ndarray, folder: Path) -> dict[st
 
 
 def _config(kind: IndexKind) -> IndexConfig:
-    return IndexConfig(kind=kind, m=32)
+    return IndexConfig(kind=kind, m=16, ef_construction=100)
 
 
 def _mapped_bytes(path: Path) -> int:

@@ -1,5 +1,6 @@
 """What every kind of index must do, whatever it compresses or skips."""
 
+import tracemalloc
 from pathlib import Path
 
 import faiss
@@ -95,6 +96,20 @@ def test_saved_and_loaded_finds_the_same(config: IndexConfig, tmp_path: Path) ->
     assert again.info == index.info
     assert same(index.search(questions, 9), again.search(questions, 9))
     assert not list((tmp_path / "index").glob("*.tmp"))
+
+
+@every_kind
+def test_a_search_in_a_mapped_index_copies_no_more_than_its_candidates(config: IndexConfig, tmp_path: Path) -> None:
+    vectors = vectors_of(4000, dim=256)
+    build_index(vectors, config).save(tmp_path)
+    options = SearchOptions(ef_search=64, nprobe=8, rerank=100)
+    index = PassageIndex.load(tmp_path, vectors=VectorTable([vectors]), options=options, check_bytes=False)
+    tracemalloc.start()
+    try:
+        index.search(vectors[:1], 10)
+        assert tracemalloc.get_traced_memory()[1] < vectors.nbytes / 10
+    finally:
+        tracemalloc.stop()
 
 
 @every_kind
