@@ -102,8 +102,12 @@ class PassageIndex:
     def _candidates(
         self, questions: Float[np.ndarray, "batch dim"], wanted: int, options: SearchOptions
     ) -> Int[np.ndarray, "batch wanted"]:
-        """Units that FAISS finds, -1 where it finds no more; all of them, without a search, where all are wanted."""
-        if wanted >= self.info.units:
+        """Units that FAISS finds, -1 where it finds no more.
+
+        Where all are wanted a graph is not asked: it may lead nowhere near some. Lists are, for ``nprobe`` says how
+        many of them a search may look at.
+        """
+        if wanted >= self.info.units and self._centroids is None:
             return np.broadcast_to(np.arange(self.info.units), (len(questions), self.info.units))
         # From so many questions on FAISS compares them with all vectors, or all centroids, by a matrix product. Its
         # own choice is some 300, and 200 questions then take 12 times as long.

@@ -12,12 +12,10 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from rag.config import IndexKind
-from rag.retrieval.index_kinds import KINDS, SAMPLE_ROWS, BuildOptions
+from rag.retrieval.index_kinds import KINDS, LIST_PASSES, LIST_SAMPLE, SAMPLE_ROWS, BuildOptions
 from rag.retrieval.index_units import Units, cut
 from rag.retrieval.vector_table import VectorTable
 
-_ROWS_PER_LIST = 64  # of the sample; FAISS' own advice is at least 39
-_PASSES = 16
 _SPLIT = 1 / 1024  # how far apart the halves of a divided list begin
 _BOOK = 256  # centroids of a product quantiser
 Batches = Iterable[range]
@@ -63,8 +61,8 @@ def learn_centroids(
     """
     random = np.random.default_rng(0)
     centroids = _normalised(table.take(units.first_rows(_spread(len(units), nlist, random))).astype(np.float64))
-    for _ in range(_PASSES):
-        rows = units.first_rows(_spread(len(units), _ROWS_PER_LIST * nlist, random))
+    for _ in range(LIST_PASSES):
+        rows = units.first_rows(_spread(len(units), LIST_SAMPLE * nlist, random))
         sums, counts = np.zeros_like(centroids), np.zeros(nlist, np.int64)
         quantizer: Any = faiss.IndexFlatIP(table.dim)
         quantizer.add(centroids.astype(np.float32))
