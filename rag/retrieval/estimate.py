@@ -18,6 +18,8 @@ from rag.config import EncoderConfig, IndexConfig, IndexKind
 from rag.records import StageEstimate
 from rag.retrieval.index_kinds import (
     KINDS,
+    LIST_PASSES,
+    LIST_SAMPLE,
     SAMPLE_ROWS,
     build_bytes,
     can_update,
@@ -30,7 +32,6 @@ Storage = Literal["float16", "float32"]
 
 _DIGEST_BYTES = 20  # of a passage's text, beside its vector
 _ITEM_BYTES: dict[Storage, int] = {"float16": 2, "float32": 4}
-_PASSES, _ROWS_PER_LIST = 10, 64  # of rag/retrieval/index_train.py: how inverted lists are learned
 _CONTENT_BYTES = 16  # a vector's hash
 _BM25_BYTES = 600_000_000  # of memory: the writer's buffer, and the process
 _FADING = 0.22  # of the exponent of HNSW inserts; measured from 4,000 to 160,000 vectors, real and made, m 16 to 128
@@ -151,7 +152,7 @@ def sample_builds(kind: IndexKind) -> tuple[tuple[int, int], ...]:
 def list_seconds(n: int, nlist: int, samples: Sequence[BuildSample]) -> float:
     """Seconds to learn ``nlist`` lists and to fill them with ``n`` vectors, from three builds.
 
-    Every vector is read, stored, and compared with every list; so is, ten times, each of the 64 vectors a list that
+    Every vector is read, stored, and compared with every list; so is, in each pass, each of the 64 vectors a list that
     the lists are learned from. What reading, storing and a comparison take follows from builds with few vectors to
     learn from, with many, and with many lists.
     """
@@ -162,7 +163,7 @@ def list_seconds(n: int, nlist: int, samples: Sequence[BuildSample]) -> float:
 
 def _list_work(n: int, nlist: int) -> Float[np.ndarray, "3"]:
     """Vectors stored, vectors learned from, and comparisons."""
-    learned = _PASSES * min(n, _ROWS_PER_LIST * nlist)
+    learned = LIST_PASSES * min(n, LIST_SAMPLE * nlist)
     return np.array([n, learned, (n + learned) * nlist], np.float64)
 
 

@@ -150,7 +150,7 @@ def test_inverted_lists_cost_what_their_three_parts_cost() -> None:
     store, learn, compare = 2e-5, 1e-6, 3e-9
 
     def seconds(n: int, nlist: int) -> float:
-        learned = 10 * min(n, 64 * nlist)
+        learned = 16 * min(n, 64 * nlist)
         return store * n + learn * learned + compare * (n + learned) * nlist
 
     samples = [BuildSample(n, seconds(n, nlist), 0.0, nlist) for n, nlist in sample_builds("ivf-rabitq")]
