@@ -4,7 +4,7 @@
 results are all there loads no model.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import takewhile
 from pathlib import Path
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from rag.retrieval.encoders import Encoder
     from rag.retrieval.index import PassageIndex
     from rag.retrieval.retriever import DenseRetriever, Retriever
-    from rag.retrieval.vector_table import VectorTable
     from rag.retrieval.vectors import VectorFile
 
 
@@ -140,6 +139,7 @@ def _open_dense(
 ) -> "DenseRetriever":
     from rag.retrieval.encoder_card import require_pair
     from rag.retrieval.retriever import DenseRetriever
+    from rag.retrieval.vectors import vector_table
 
     files = vector_files(corpus)
     require_pair(encoder.question_card(), files[0].card, run.study.encoder.allow_mismatch)
@@ -151,6 +151,7 @@ def open_index(run: StudyRun, corpus: Corpus, row_ids: str | None = None) -> "Pa
     """The index of the corpus, mapped, with the vectors that it ranks by, in the order of its passages."""
     from rag.retrieval.index import PassageIndex
     from rag.retrieval.index_kinds import SearchOptions
+    from rag.retrieval.vectors import vector_table
 
     assert corpus.index, "asked only where there is one"
     files = vector_files(corpus)
@@ -176,13 +177,6 @@ def vector_files(corpus: Corpus) -> "list[VectorFile]":
     from rag.retrieval.vectors import VectorFile
 
     return [VectorFile.open(part.folder) for part in corpus.vectors]
-
-
-def vector_table(files: "Sequence[VectorFile]") -> "VectorTable":
-    """The vectors of several sources as one table."""
-    from rag.retrieval.vector_table import VectorTable
-
-    return VectorTable([part for file in files for part in file.parts])
 
 
 def passage_ids(passages: "PassageTable") -> "Iterator[str]":
@@ -252,12 +246,12 @@ def encoder_identity(run: StudyRun, side: str) -> dict[str, object]:
     return {**options, "weights": run.hashes.sha256(model_path(run, path))}
 
 
-def open_question_encoder(run: StudyRun) -> "Encoder":
-    """The question encoder as it was before any training here."""
+def open_question_encoder(run: StudyRun, folder: Path | None = None) -> "Encoder":
+    """The question encoder as it was before any training here, or as a training left it in ``folder``."""
     from rag.retrieval.encoders import Encoder
 
     config = run.study.encoder
-    return Encoder.load(model_path(run, config.path), config, encoder_id=config.path)
+    return Encoder.load(folder or model_path(run, config.path), config, encoder_id=config.path)
 
 
 def base_generator(run: StudyRun) -> Artifact:

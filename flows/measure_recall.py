@@ -14,7 +14,6 @@ from flows.corpora import (
     open_question_encoder,
     search_identity,
     vector_files,
-    vector_table,
 )
 from flows.recording import SWEEP_FILE, record_caveat, record_recall
 from flows.study_run import StudyRun
@@ -56,6 +55,7 @@ def _measure(run: StudyRun, corpus: Corpus, questions: Mapping[str, Artifact]) -
         from rag.retrieval.encoder_card import require_pair
         from rag.retrieval.recall import RECALL_AT, exact_search, recalls, sample_rows
         from rag.retrieval.recall_sweep import advise, sweep
+        from rag.retrieval.vectors import vector_table
 
         encoder, files, index = open_question_encoder(run), vector_files(corpus), open_index(run, corpus)
         caveat = require_pair(encoder.question_card(), files[0].card, run.study.encoder.allow_mismatch)

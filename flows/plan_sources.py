@@ -12,7 +12,6 @@ from flows.sources import remote_files
 from rag.config import SourceConfig, StudyConfig
 from rag.errors import ConfigError, DataError, ResourceError
 
-PSGS_ROWS = 21_015_324  # of DPR's psgs_w100.tsv
 _PSGS_BYTES = {".gz": 4_690_000_000, ".tsv": 13_569_339_442}  # of the published file
 _FAR = 1.3  # times its size: another file
 _ASSUMED_BYTES = {"enwiki": 24_000_000_000}  # where the server cannot be asked
@@ -127,6 +126,7 @@ def source_size(workspace: Workspace, source: str, web: Settings | None = None) 
     Raises ConfigError for a local source that is not there, and for files whose size nobody says.
     """
     from rag.corpus.estimate import expected_passages, unpacked_bytes
+    from rag.corpus.sources.psgs import DPR_ROWS
 
     config = workspace.study.sources[source]
     here = workspace.local_files(config)
@@ -142,7 +142,7 @@ def source_size(workspace: Workspace, source: str, web: Settings | None = None) 
         if files and not config.expected_rows and not 1 / _FAR < unpacked / _PSGS_BYTES[".tsv"] < _FAR:
             advice = f"another size than DPR's file: set sources.{source}.expected_rows"
             return size._replace(rows=rows, basis=f"{basis}; {advice}")
-        rows = config.expected_rows or PSGS_ROWS
+        rows = config.expected_rows or DPR_ROWS
         return size._replace(rows=rows, at_least=rows)
     if not files:
         return size

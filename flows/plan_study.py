@@ -1,6 +1,5 @@
 """What a study will take, before anything starts: rows, memory, disk and hours of its sources and corpora."""
 
-import os
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -9,7 +8,7 @@ from flows.corpora import followed_corpus, retrievers_of
 from flows.paths import local_model
 from flows.plan_sources import SourceSize, Workspace, source_size
 from flows.room import Left, Machine, is_dense, this_machine, vector_dim, work_left
-from flows.settings import Settings, compute_device, load_settings
+from flows.settings import Settings, compute_device, limit_threads, load_settings
 from flows.study_run import find_study
 from rag.config import IndexKind, StudyConfig, read_study
 from rag.errors import ResourceError
@@ -106,8 +105,7 @@ def plan_study(study: str, overrides: tuple[str, ...] = ()) -> StudyPlan:
 
     path = find_study(study)
     config, settings = read_study(path, overrides), load_settings()
-    if settings.threads:
-        os.environ["OMP_NUM_THREADS"] = str(settings.threads)  # read by torch and FAISS when they are imported
+    limit_threads(settings)
     known = _look_around(Workspace(ArtifactStore(settings.artifacts_folder), config, path.parent), settings)
     measured = _measure(known)
     sources = [_plan_source(known, measured, source) for source in config.sources]

@@ -1,7 +1,6 @@
 """Whether a study fits on this machine: what is still to be made of it, against the disk and the memory there are."""
 
 import json
-import os
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -11,7 +10,7 @@ from flows.artifacts import Artifact, ArtifactStore
 from flows.corpora import retrievers_of
 from flows.paths import local_model
 from flows.plan_sources import Workspace, source_size
-from flows.settings import Settings, memory_bytes
+from flows.settings import Settings, limit_threads, memory_bytes
 from flows.study_run import StudyRun
 from rag.config import StudyConfig
 from rag.errors import ConfigError, ResourceError
@@ -52,8 +51,7 @@ def require_room_to_start(study: StudyConfig, folder: Path, settings: Settings) 
     ``folder`` is that of the study file. Where the number of passages is only an estimate, half of it has to be too
     much. Raises ResourceError with the cheapest change that fits.
     """
-    if settings.threads:
-        os.environ["OMP_NUM_THREADS"] = str(settings.threads)  # read by FAISS when it is imported
+    limit_threads(settings)
     workspace = Workspace(ArtifactStore(settings.artifacts_folder), study, folder)
     try:
         sizes = {source: source_size(workspace, source) for source in study.sources}

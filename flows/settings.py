@@ -105,6 +105,12 @@ def compute_device(settings: Settings) -> str:
     return "cuda" if torch.cuda.is_available() else "cpu"
 
 
+def limit_threads(settings: Settings) -> None:
+    """Let torch and FAISS, which read this when they are imported, use as many threads as the settings say."""
+    if settings.threads:
+        os.environ["OMP_NUM_THREADS"] = str(settings.threads)
+
+
 def memory_bytes(settings: Settings) -> int:
     """How much memory openbook may use: what the settings say, else what the machine, or its container, has.
 

@@ -25,7 +25,7 @@ from flows.manifest import json_sha256
 from flows.paths import is_remote, resolve_path
 from flows.prefect_progress import prefect_progress
 from flows.run_rows import RunRows
-from flows.settings import Settings, compute_device, load_settings, prepare_workspace
+from flows.settings import Settings, compute_device, limit_threads, load_settings, prepare_workspace
 from flows.terminal import ProgressCallable, Terminal
 from rag.config import StudyConfig, read_study
 from rag.errors import ConfigError
@@ -287,8 +287,7 @@ def open_run(study: str, overrides: tuple[str, ...] = ()) -> StudyRun:
     path = find_study(study)
     settings = load_settings()
     prepare_workspace(settings)
-    if settings.threads:
-        os.environ["OMP_NUM_THREADS"] = str(settings.threads)  # read by torch and FAISS when they are imported
+    limit_threads(settings)
     terminal = Terminal.current()
     return StudyRun(
         reference=study,

@@ -44,17 +44,13 @@ def fit(run: StudyRun, name: str) -> Artifact:
         import json
 
         from rag.modeling.models import RagModel
-        from rag.retrieval.encoders import Encoder
         from rag.tasks.table import read_questions
         from rag.training.checkpoint import ModelCard, save_checkpoint
         from rag.training.examples import split_findable, task_examples
         from rag.training.loop import Trainer
 
-        encoder = open_question_encoder(run) if has_encoder else None
-        if has_encoder and (start.folder / "question_encoder").is_dir():
-            config_of_encoder = run.study.encoder
-            path = config_of_encoder.path
-            encoder = Encoder.load(start.folder / "question_encoder", config_of_encoder, encoder_id=path)
+        trained = start.folder / "question_encoder"
+        encoder = open_question_encoder(run, trained if trained.is_dir() else None) if has_encoder else None
         model = RagModel(config.family, open_generator(start.folder / "generator"), encoder.module if encoder else None)
         generator = run.study.generator
         retriever = open_retriever(run, corpus, encoder) if corpus else None

@@ -586,7 +586,7 @@ CREATE OR REPLACE VIEW v_retrieval AS
 SELECT * FROM v_metrics
 WHERE NOT starts_with(model, 'retriever:')
   AND (name LIKE 'answer\_in\_passage%' ESCAPE '\' OR name LIKE 'recall\_at%' ESCAPE '\' OR name LIKE 'precision\_at%' ESCAPE '\'
-       OR name LIKE 'correct\_without%' ESCAPE '\' OR name LIKE 'gold\_%' ESCAPE '\' OR name IN ('r_precision', 'mrr'));
+       OR name LIKE 'correct\_without%' ESCAPE '\' OR name LIKE 'gold\_%' ESCAPE '\');
 COMMENT ON VIEW v_retrieval IS 'What models read: answer or gold page among the passages of a prediction, and what is right without either.';
 
 CREATE OR REPLACE VIEW v_diversity AS

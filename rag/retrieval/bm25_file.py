@@ -14,6 +14,7 @@ import tantivy
 from rag.config import Bm25Config
 from rag.errors import IndexMismatchError
 from rag.files import file_sha256, write_atomically
+from rag.retrieval.described import require_file, require_values
 
 VERSION: str = tantivy.__version__  # type: ignore[attr-defined]  # its stub leaves this out
 FILES = "words"  # the folder of tantivy's files
@@ -78,19 +79,7 @@ def read_info(folder: Path, wanted: Mapping[str, Any], check_bytes: bool) -> Bm2
         raise IndexMismatchError(f"no finished BM25 index at {folder} (no {_INFO}); build it") from error
     except (ValueError, TypeError) as error:
         raise IndexMismatchError(f"{path} cannot be read ({error}); build the index again") from error
-    for key, value in wanted.items():
-        if value is not None and value != getattr(info, key):
-            raise IndexMismatchError(f"{folder}: {_MISMATCH[key].format(found=getattr(info, key), wanted=value)}")
+    require_values(folder, info, wanted, _MISMATCH)
     for name, size in info.file_bytes.items():
-        _check_file(folder / FILES / name, size, info.file_sha256[name] if check_bytes else None)
+        require_file(folder / FILES / name, _INFO, size, info.file_sha256[name] if check_bytes else None)
     return info
-
-
-def _check_file(path: Path, size: int, sha256: str | None) -> None:
-    if not path.is_file():
-        raise IndexMismatchError(f"{path} is missing; copy or build the index again")
-    found = path.stat().st_size
-    if found != size:
-        raise IndexMismatchError(f"{path} has {found:,} bytes where {_INFO} says {size:,}; copy or build it again")
-    if sha256 is not None and file_sha256(path) != sha256:
-        raise IndexMismatchError(f"{path} has changed since it was written (its sha256 differs); build it again")

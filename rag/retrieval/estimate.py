@@ -101,10 +101,10 @@ def estimate_index(
 ) -> StageEstimate:
     """Building the index of ``n`` passages from their stored vectors; no samples: its time is not known."""
     seconds = build_seconds(kind, n, dim, config, samples) if samples else None
-    return StageEstimate("index", n, build_bytes(kind, n, dim, config), file_bytes(kind, n, dim, config), seconds)
+    return StageEstimate("index", n, build_bytes(kind, n, dim, config), index_disk_bytes(kind, n, dim, config), seconds)
 
 
-def file_bytes(kind: IndexKind, n: int, dim: int, config: IndexConfig) -> int:
+def index_disk_bytes(kind: IndexKind, n: int, dim: int, config: IndexConfig) -> int:
     """Bytes on disk of an index; of one that can change in place, with the hashes that tell vectors apart."""
     return index_bytes(kind, n, dim, config) + (n * _CONTENT_BYTES if can_update(kind) else 0)
 
@@ -220,7 +220,7 @@ def disk_bytes(work: Work, storage: Storage, index: IndexConfig, memory_bytes: i
     """Bytes that a study still writes: vectors once a source, an index for every corpus, and the rest."""
     vectors = sum(vectors_bytes(n, work.dim, storage) for n in work.vectors.values())
     kinds = {n: resolve_kind(index, n, work.dim, memory_bytes) for n in work.indexes.values()}
-    indexes = sum(file_bytes(kinds[n], n, work.dim, index) for n in work.indexes.values())
+    indexes = sum(index_disk_bytes(kinds[n], n, work.dim, index) for n in work.indexes.values())
     return work.other_disk_bytes + vectors + indexes
 
 

@@ -26,7 +26,7 @@ from rag.retrieval.index_kinds import (
 from rag.retrieval.index_train import train
 from rag.retrieval.index_units import Batches, Units, cut, find_units
 from rag.retrieval.vector_table import Vectors, VectorTable
-from rag.retrieval.vectors import VectorFile, row_id_lines, shard_path
+from rag.retrieval.vectors import VectorFile, row_id_lines, shard_path, vector_table
 
 Progress = Callable[[Batches], Batches]
 
@@ -91,8 +91,7 @@ def match_files(files: Sequence[VectorFile], passage_ids: Iterable[Any]) -> tupl
             if not file.is_sound(number):
                 path = shard_path(file.folder, number)
                 raise DataError(f"{path} does not hold the bytes that were written; encode the source again")
-    table = VectorTable([part for file in files for part in file.parts])
-    return table, Origin(encoders.pop(), row_ids_sha256, asdict(files[0].card))
+    return vector_table(files), Origin(encoders.pop(), row_ids_sha256, asdict(files[0].card))
 
 
 def _match_ids(files: Sequence[VectorFile], passage_ids: Iterable[Any]) -> str:

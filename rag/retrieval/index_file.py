@@ -18,10 +18,10 @@ import numpy as np
 from rag.config import IndexKind
 from rag.errors import IndexMismatchError, ResourceError
 from rag.files import file_sha256, publish
+from rag.retrieval.described import require_file, require_values
 from rag.retrieval.index_kinds import KINDS, BuildOptions, can_update, file_bytes
 from rag.retrieval.index_units import NO_CONTENTS, Units
 
-_LFS_START = b"version https://git-lfs"
 _INDEX, _REPEATS, _CONTENTS, _ABOUT = "index.faiss", "repeats.npy", "contents.npy", "index.json"
 
 
@@ -101,11 +101,9 @@ def read_index(folder: Path, wanted: Mapping[str, Any], check_bytes: bool) -> tu
     (None: any).
     """
     info = _read_info(folder / _ABOUT)
-    for key, value in wanted.items():
-        if value is not None and value != getattr(info, key):
-            raise IndexMismatchError(f"{folder}: {_MISMATCH[key].format(found=getattr(info, key), wanted=value)}")
+    require_values(folder, info, wanted, _MISMATCH)
     for name, facts in info.files.items():
-        _check_file(folder / name, facts, check_bytes)
+        require_file(folder / name, _ABOUT, facts["bytes"], facts["sha256"] if check_bytes else None)
     index = _read_faiss(folder / _INDEX)
     _check_index(index, info, folder)
     repeats = _map(folder / _REPEATS) if _REPEATS in info.files else np.empty((2, 0), np.int64)
@@ -164,24 +162,6 @@ def _check_info(info: IndexInfo) -> None:
     for name, facts in info.files.items():
         if name not in _NAMES or type(facts) is not dict or {k: type(v) for k, v in facts.items()} != _FACTS:
             raise ValueError(f"file {name} with {facts!r}")
-
-
-def _check_file(path: Path, facts: Mapping[str, Any], check_bytes: bool) -> None:
-    if not path.is_file():
-        raise IndexMismatchError(f"{path} is missing though index.json is there; build the index again")
-    size = path.stat().st_size
-    with path.open("rb") as file:
-        if file.read(len(_LFS_START)) == _LFS_START:
-            raise IndexMismatchError(
-                f"{path} is a Git LFS pointer of {size} bytes, not the index; fetch the file itself with: git lfs pull"
-            )
-    if size != facts["bytes"]:
-        how = "cut off" if size < facts["bytes"] else "another file"
-        raise IndexMismatchError(
-            f"{path} is {how}: {size:,} bytes where index.json says {facts['bytes']:,}; copy or build it again"
-        )
-    if check_bytes and file_sha256(path) != facts["sha256"]:
-        raise IndexMismatchError(f"{path} has changed since it was written (its sha256 differs); build the index again")
 
 
 def _map(path: Path) -> np.ndarray:

@@ -7,7 +7,6 @@ quantisation, one bit a dimension). Compressed stores only choose candidates, wh
 from math import isqrt
 from typing import Any, Literal, NamedTuple
 
-import faiss
 from pydantic import BaseModel
 
 from rag.config import IndexConfig, IndexKind
@@ -193,6 +192,8 @@ def resolve_kind(config: IndexConfig, n: int, dim: int, memory_bytes: int) -> In
 
 def empty_index(kind: IndexKind, dim: int, options: BuildOptions) -> Any:
     """A FAISS index by inner product with nothing learned and nothing in it."""
+    import faiss  # not above: a plan reads the other functions, and FAISS takes most of a second to load
+
     look, store, name = KINDS[kind]
     metric, sq8 = faiss.METRIC_INNER_PRODUCT, faiss.ScalarQuantizer.QT_8bit
     stored: tuple[Any, ...] = {"vectors": (), "sq8": (sq8,), "pq": (options.pq_bytes, 8), "rabitq": ()}[store]
@@ -215,6 +216,8 @@ def empty_index(kind: IndexKind, dim: int, options: BuildOptions) -> Any:
 
 def search_parameters(kind: IndexKind, wanted: int, options: SearchOptions) -> Any:
     """FAISS' parameters of a search for ``wanted`` candidates; a graph is never left with fewer than those."""
+    import faiss
+
     look, store, _ = KINDS[kind]
     if look == "graph":
         return faiss.SearchParametersHNSW(efSearch=max(options.ef_search, wanted))  # type: ignore[attr-defined]

@@ -17,7 +17,7 @@ from jaxtyping import Float
 from rag.config import IndexConfig, IndexKind
 from rag.retrieval.index import PassageIndex
 from rag.retrieval.index_file import IndexInfo
-from rag.retrieval.index_kinds import SearchOptions, build_options, candidates, index_bytes, search_options
+from rag.retrieval.index_kinds import BuildOptions, SearchOptions, build_options, candidates, file_bytes, search_options
 from rag.retrieval.recall import Recall, recall_of
 from rag.retrieval.results import SearchResult
 
@@ -127,8 +127,7 @@ def _measured(
 
 
 def _bytes(info: IndexInfo) -> int:
-    built = IndexConfig.model_validate({name: value for name, value in info.options.items() if value})
-    return index_bytes(info.kind, info.units, info.dim, built)
+    return file_bytes(info.kind, info.units, info.dim, BuildOptions(**info.options))
 
 
 def _seconds(

@@ -91,7 +91,7 @@ class VectorFile:
     @cached_property
     def table(self) -> VectorTable:
         """All vectors as one table, memory-mapped."""
-        return VectorTable(self.parts)
+        return vector_table([self])
 
     @cached_property
     def text_sha1(self) -> UInt8[np.ndarray, "count 20"]:
@@ -114,6 +114,11 @@ class VectorFile:
         rows = {_ABOUT: self.count, "the shards": len(self.table), DIGESTS: len(self.text_sha1)}
         if len(set(rows.values())) > 1:
             raise DataError(f"{self.folder} holds different numbers of rows ({rows}); encode the source again")
+
+
+def vector_table(files: Iterable[VectorFile]) -> VectorTable:
+    """The vectors of several sources, one after the other, as one table."""
+    return VectorTable([part for file in files for part in file.parts])
 
 
 def shard_path(folder: Path, number: int) -> Path:

@@ -7,9 +7,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any
 
 import psutil
 import pytest
@@ -20,6 +18,7 @@ from rag.errors import DataError, ResourceError
 from rag.retrieval import encode as encode_module
 from rag.retrieval.encode import VectorReport, encode_source
 from tests.support.listed_source import EncoderAt, EncoderThatDies, listed_source
+from tests.support.progress import at_first
 from tests.support.tiny_encoders import encoder_config, write_bert
 
 pytestmark = pytest.mark.integration
@@ -45,18 +44,6 @@ def _content(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
-def _at_first(action: Callable[[], object]) -> Any:
-    """A progress callable that does something when the first shard is there."""
-
-    def progress(rows: Iterable[int]) -> Iterator[int]:
-        for number, row in enumerate(rows):
-            if number == 0:
-                action()
-            yield row
-
-    return progress
-
-
 def _kill_all() -> None:
     for child in multiprocessing.active_children():
         child.kill()
@@ -77,7 +64,7 @@ def test_two_processes_write_the_same_bytes_as_one(model: Path, tmp_path: Path) 
 def test_a_process_that_is_killed_is_an_error_and_finished_shards_stay(model: Path, tmp_path: Path) -> None:
     source, encoder, out = listed_source(range(60)), EncoderAt(model, _CONFIG), tmp_path / "out"
     with pytest.raises(ResourceError, match=r"ended from outside while it worked on shard \d+ .*OPENBOOK_ENCODERS"):
-        encode_source(source, encoder, out, run_shards=_TWO, progress=_at_first(_kill_all))
+        encode_source(source, encoder, out, run_shards=_TWO, progress=at_first(_kill_all))
     assert multiprocessing.active_children() == []
     finished = _finished(out)
     assert finished >= 1

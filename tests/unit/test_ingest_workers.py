@@ -7,9 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any
 
 import psutil
 import pytest
@@ -17,24 +15,13 @@ import pytest
 from rag.config import PassageConfig
 from rag.corpus.ingest.source import SourceSpec, ingest
 from rag.errors import DumpError, ResourceError
+from tests.support.progress import at_first
 from tests.support.small_wiki import contents, ingest_file, small_pieces, wiki_pages, write_dump
 
 
 @pytest.fixture(scope="module")
 def dump(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_dump(tmp_path_factory.mktemp("dump") / "dump.xml", wiki_pages(60))
-
-
-def _at_first(action: Callable[[], object]) -> Any:
-    """A progress callable that does something when the first result is there."""
-
-    def progress(items: Iterable[Any]) -> Iterator[Any]:
-        for number, item in enumerate(items):
-            if number == 0:
-                action()
-            yield item
-
-    return progress
 
 
 def test_any_number_of_workers_writes_the_same_bytes(dump: Path, tmp_path: Path) -> None:
@@ -62,7 +49,7 @@ def test_a_worker_that_is_killed_is_an_error_that_names_the_block(dump: Path, tm
             child.kill()
 
     with small_pieces(block_bytes=1000), pytest.raises(ResourceError, match=r"block \d+ of .*dump.xml"):
-        ingest(SourceSpec("test", (dump,)), PassageConfig(), tmp_path / "out", 2, None, _at_first(kill_all))
+        ingest(SourceSpec("test", (dump,)), PassageConfig(), tmp_path / "out", 2, None, at_first(kill_all))
     assert multiprocessing.active_children() == []
 
 
@@ -78,6 +65,7 @@ def test_an_error_in_a_worker_arrives_as_it_is(dump: Path, tmp_path: Path) -> No
 _PROGRAM = """
 import multiprocessing, os, signal, sys
 from pathlib import Path
+from tests.support.progress import at_first
 from tests.support.small_wiki import small_pieces
 from rag.config import PassageConfig
 from rag.corpus.ingest.source import SourceSpec, ingest
