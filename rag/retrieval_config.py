@@ -51,7 +51,7 @@ class IndexConfig(Frozen):
     ef_construction: int = Field(200, ge=1)
     ef_search: int = Field(128, ge=1)
     nlist: int | None = Field(None, ge=1)  # IVF: inverted lists; None: by the number of passages
-    nprobe: int = Field(32, ge=1)  # IVF: lists that a search visits
+    nprobe: int = Field(64, ge=1)  # IVF: lists that a search visits
     pq_bytes: int | None = Field(None, ge=1)  # PQ: bytes a vector; None: one for eight dimensions
     rerank: int = Field(200, ge=1)  # compressed kinds: candidates that are scored exactly, at least n_docs
     update: bool = True  # flat and IVF: a corpus that follows an earlier one (sources.*.previous) changes its index

@@ -19,7 +19,9 @@ LIST_PASSES, LIST_SAMPLE = 16, 64  # over vectors that lists are learned from, a
 _ROWS_PER_LIST = 160  # at least; with 1-bit codes the lists' centroids then stay under a sixth of the index
 _LISTS_PER_ROOT = 6
 _BUILD_SHARE = 1.25
-_BLOCK_COPIES = 6  # a block of rows as read, as numbers, as residuals and in FAISS' own hands
+_BLOCK_COPIES = {"all": 6, "graph": 6, "lists": 5}  # a block of rows as read, as numbers, and in FAISS' own hands
+_COMPARED = 1024  # centroids that FAISS compares a block with at once
+_LEARNING = 20  # bytes of a number of a centroid while lists are learned: sums and centroids, now and before
 
 
 class _Kind(NamedTuple):
@@ -44,7 +46,7 @@ class SearchOptions(NamedTuple):
     """What decides how far a search looks; a kind heeds its own."""
 
     ef_search: int = 128
-    nprobe: int = 32
+    nprobe: int = 64
     rerank: int = 200
 
     @classmethod
@@ -110,7 +112,7 @@ def search_options(kind: IndexKind, config: IndexConfig) -> dict[str, int]:
     """The keys of the configuration that decide a search of this kind.
 
     >>> search_options("ivf-rabitq", IndexConfig())
-    {'nprobe': 32, 'rerank': 200}
+    {'nprobe': 64, 'rerank': 200}
     """
     look, store, _ = KINDS[kind]
     names = {"all": (), "graph": ("ef_search",), "lists": ("nprobe",)}[look]
@@ -168,15 +170,17 @@ def file_bytes(kind: IndexKind, n: int, dim: int, options: BuildOptions) -> int:
 
 
 def build_bytes(kind: IndexKind, n: int, dim: int, config: IndexConfig) -> int:
-    """Peak memory while it is built: 1.25 x the index, and the sample that codes are learned from.
+    """Peak memory while it is built: 1.25 x the index and the sample that codes are learned from, or the lists alone.
 
-    Vectors are read through in blocks and never counted.
+    Lists are learned before anything is put in. Vectors are read through in blocks and never counted.
     """
-    _, store, _ = KINDS[kind]
+    look, store, _ = KINDS[kind]
+    options = resolve_options(kind, n, dim, config)
     sample = 2 * 4 * dim * min(n, SAMPLE_ROWS) if store in ("sq8", "pq") else 0
-    books = 4 * 256 * 256 * resolve_options(kind, n, dim, config).pq_bytes  # FAISS' table between all centroids
-    block = _BLOCK_COPIES * 4 * dim * min(n, ADD_ROWS)
-    return int(_BUILD_SHARE * index_bytes(kind, n, dim, config)) + sample + books + block
+    books = 4 * 256 * 256 * options.pq_bytes  # FAISS' table between all centroids
+    filled = int(_BUILD_SHARE * index_bytes(kind, n, dim, config)) + sample + books
+    learned = _LEARNING * options.nlist * dim + 4 * min(n, ADD_ROWS) * min(options.nlist, _COMPARED)
+    return max(filled, learned) + _BLOCK_COPIES[look] * 4 * dim * min(n, ADD_ROWS)
 
 
 def resolve_kind(config: IndexConfig, n: int, dim: int, memory_bytes: int) -> IndexKind:

@@ -61,16 +61,19 @@ def learn_centroids(
     """
     random = np.random.default_rng(0)
     centroids = _normalised(table.take(units.first_rows(_spread(len(units), nlist, random))).astype(np.float64))
+    sums, counts = np.empty(centroids.shape), np.empty(nlist, np.int64)
     for _ in range(LIST_PASSES):
         rows = units.first_rows(_spread(len(units), LIST_SAMPLE * nlist, random))
-        sums, counts = np.zeros_like(centroids), np.zeros(nlist, np.int64)
+        sums[:], counts[:] = 0, 0
         quantizer: Any = faiss.IndexFlatIP(table.dim)
-        quantizer.add(centroids.astype(np.float32))
+        quantizer.add(centroids)
         for block in progress(cut(len(rows))):
             vectors = table.take(rows[block.start : block.stop])
             _add_up(vectors, quantizer.search(vectors, 1)[1][:, 0], sums, counts)
-        centroids = _normalised(_divided(sums, counts, centroids))
-    return centroids.astype(np.float32)
+        del quantizer
+        _divide(sums, counts, centroids)
+        centroids = _normalised(sums)
+    return centroids
 
 
 def _add_up(
@@ -85,27 +88,26 @@ def _add_up(
     counts[seen] += times
 
 
-def _divided(
+def _divide(
     sums: Float[np.ndarray, "nlist dim"], counts: Int[np.ndarray, " nlist"], before: Float[np.ndarray, "nlist dim"]
-) -> Float[np.ndarray, "nlist dim"]:
-    """The sums, those of empty lists replaced by the sum of the fullest list, bent one way and it the other."""
+) -> None:
+    """Replace the sums of empty lists by the sum of the fullest list, bent one way and it the other."""
     bend = np.where(np.arange(sums.shape[1]) % 2, 1 + _SPLIT, 1 - _SPLIT)
-    found = np.where(counts[:, None] > 0, sums, before)
-    counts = counts.copy()
+    sums[counts == 0] = before[counts == 0]
     for empty in np.flatnonzero(counts == 0):
         fullest = int(counts.argmax())
         if counts[fullest] < 2:
             break
         counts[empty] = counts[fullest] // 2
         counts[fullest] -= counts[empty]
-        found[empty], found[fullest] = found[fullest] * bend, found[fullest] / bend
-    return found
+        sums[empty], sums[fullest] = sums[fullest] * bend, sums[fullest] / bend
 
 
-def _normalised(centroids: Float[np.ndarray, "nlist dim"]) -> Float[np.ndarray, "nlist dim"]:
-    norms = np.linalg.norm(centroids, axis=1, keepdims=True)
-    found: np.ndarray = centroids / np.where(norms > 0, norms, 1)
-    return found
+def _normalised(sums: Float[np.ndarray, "nlist dim"]) -> Float[np.ndarray, "nlist dim"]:
+    """Unit vectors in float32; the sums themselves are divided, for a copy of them all would be the peak of a build."""
+    norms = np.sqrt(np.vecdot(sums, sums))[:, None]
+    sums /= np.where(norms > 0, norms, 1)
+    return sums.astype(np.float32)
 
 
 def _spread(n: int, wanted: int, random: np.random.Generator) -> Int[np.ndarray, " sample"]:
