@@ -141,12 +141,15 @@ def build_seconds(kind: IndexKind, n: int, dim: int, config: IndexConfig, sample
 def sample_builds(kind: IndexKind) -> tuple[tuple[int, int], ...]:
     """Rows and nlist of the small builds from which ``build_seconds`` can tell what a large one takes.
 
-    >>> sample_builds("hnsw")[-2:]
-    ((4096, 0), (8192, 0))
+    Of a graph over codes more rows, or the codes would stay in the processor's cache, as those of a large one do not.
+
+    >>> sample_builds("hnsw")[-2:], sample_builds("hnsw-sq8")[-2:]
+    (((4096, 0), (8192, 0)), ((8192, 0), (16384, 0)))
     """
     if KINDS[kind].look == "lists":
         return ((8192, 8), (8192, 128), (8192, 1024))
-    return ((2048, 0), (4096, 0), (8192, 0))
+    first = 2048 if KINDS[kind].store == "vectors" else 4096
+    return ((first, 0), (2 * first, 0), (4 * first, 0))
 
 
 def list_seconds(n: int, nlist: int, samples: Sequence[BuildSample]) -> float:

@@ -19,9 +19,9 @@ LIST_PASSES, LIST_SAMPLE = 16, 64  # over vectors that lists are learned from, a
 _ROWS_PER_LIST = 160  # at least; with 1-bit codes the lists' centroids then stay under a sixth of the index
 _LISTS_PER_ROOT = 6
 _BUILD_SHARE = 1.25
-_BLOCK_COPIES = {"all": 6, "graph": 6, "lists": 5}  # a block of rows as read, as numbers, and in FAISS' own hands
+_COPIES = 2  # of a block of rows: as read, and as numbers
 _COMPARED = 1024  # centroids that FAISS compares a block with at once
-_LEARNING = 20  # bytes of a number of a centroid while lists are learned: sums and centroids, now and before
+_LEARNING = 20  # bytes of a number of a centroid while lists are learned: centroids, sums, and what a block adds
 
 
 class _Kind(NamedTuple):
@@ -170,17 +170,20 @@ def file_bytes(kind: IndexKind, n: int, dim: int, options: BuildOptions) -> int:
 
 
 def build_bytes(kind: IndexKind, n: int, dim: int, config: IndexConfig) -> int:
-    """Peak memory while it is built: 1.25 x the index and the sample that codes are learned from, or the lists alone.
+    """Peak memory while it is built: 1.25 x the index, or what is learned from before anything is put in.
 
-    Lists are learned before anything is put in. Vectors are read through in blocks and never counted.
+    Vectors are read through in blocks and never counted.
     """
     look, store, _ = KINDS[kind]
-    options = resolve_options(kind, n, dim, config)
-    sample = 2 * 4 * dim * min(n, SAMPLE_ROWS) if store in ("sq8", "pq") else 0
-    books = 4 * 256 * 256 * options.pq_bytes  # FAISS' table between all centroids
-    filled = int(_BUILD_SHARE * index_bytes(kind, n, dim, config)) + sample + books
-    learned = _LEARNING * options.nlist * dim + 4 * min(n, ADD_ROWS) * min(options.nlist, _COMPARED)
-    return max(filled, learned) + _BLOCK_COPIES[look] * 4 * dim * min(n, ADD_ROWS)
+    nlist, pq_bytes = resolve_options(kind, n, dim, config)[2:]
+    rows, row_bytes = min(n, ADD_ROWS), 4 * dim
+    books = 4 * 256 * 256 * pq_bytes  # FAISS' table between all centroids
+    times = 2 if look == "lists" else 1  # lists hold residuals beside what they learn from
+    sample = times * row_bytes * min(n, SAMPLE_ROWS) if store in ("sq8", "pq") else 0
+    lists = _LEARNING * dim * (nlist + min(nlist, rows)) + 4 * rows * min(nlist, _COMPARED)
+    learned = max(sample + books, lists) + times * _COPIES * row_bytes * rows
+    filled = int(_BUILD_SHARE * index_bytes(kind, n, dim, config)) + books + _COPIES * row_bytes * rows
+    return max(learned, filled)
 
 
 def resolve_kind(config: IndexConfig, n: int, dim: int, memory_bytes: int) -> IndexKind:
