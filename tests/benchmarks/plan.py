@@ -1,4 +1,4 @@
-"""How near a plan comes to the run that follows it: encoding and building indexes at 1, 2 and 4 times the size.
+"""How near a plan comes to the run that follows it: encoding, indexes, exact search, BM25 at 1, 2 and 4 times the size.
 
 python -m tests.benchmarks.plan [--rows 20480] [--passages 500] [--dim 384] [--kinds hnsw ivf-rabitq]
 
@@ -30,11 +30,13 @@ import torch
 from flows import plan_rates
 from flows.paths import resolve_path
 from flows.settings import Settings
-from rag.config import EncoderConfig, IndexConfig, IndexKind, PassageConfig
+from rag.config import Bm25Config, EncoderConfig, IndexConfig, IndexKind, PassageConfig
+from rag.retrieval.bm25_index import build_bm25
 from rag.retrieval.encoders import Encoder
-from rag.retrieval.estimate import estimate_index, estimate_vectors
+from rag.retrieval.estimate import estimate_bm25, estimate_index, estimate_recall, estimate_vectors
 from rag.retrieval.index_build import build_index
 from rag.retrieval.precision import resolve_precision
+from rag.retrieval.recall import exact_search
 
 _TIMES = (1, 2, 4)
 _MINILM = EncoderConfig(
@@ -48,13 +50,14 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=20_480, help="vectors of the smallest index")
     parser.add_argument("--passages", type=int, default=500, help="passages of the smallest encoding")
     parser.add_argument("--dim", type=int, default=384)
-    parser.add_argument("--kinds", nargs="*", default=["hnsw", "ivf-rabitq"])
+    parser.add_argument("--kinds", nargs="*", default=["hnsw", "hnsw-sq8", "ivf-rabitq"])
     options = parser.parse_args()
     _on_one_thread()
     plan_rates.time.perf_counter = time.process_time  # type: ignore[attr-defined]  # wall time is what a plan measures
     ratios: dict[str, list[float]] = {}
     if options.passages:
-        ratios |= _encoding(options.passages)
+        ratios |= _encoding(options.passages) | _words()
+    ratios |= _exact_search(options.rows, options.dim)
     for kind in options.kinds:
         ratios |= _building(kind, options.rows, options.dim)
     worst = {name: max(found, key=lambda ratio: abs(log(ratio))) for name, found in ratios.items()}
@@ -79,6 +82,38 @@ def _encoding(passages: int) -> dict[str, list[float]]:
         ratios.append(planned / seconds)
         _show("encode", rows=len(rows), seconds=seconds, planned_seconds=planned)
     return {"encode_seconds": ratios}
+
+
+def _words() -> dict[str, list[float]]:
+    sample, ratios = plan_rates.measure_cutting(PassageConfig(), 1).passages, []
+    rate = plan_rates.measure_bm25(sample, Bm25Config())
+    for times in _TIMES:
+        repeated = plan_rates.SamplePassages(2 * times * sample.rows(range(len(sample))))
+        with tempfile.TemporaryDirectory() as folder:
+            started = time.process_time()
+            build_bm25(Path(folder), repeated, Bm25Config())
+            seconds = time.process_time() - started
+        planned = estimate_bm25(len(repeated), rate).seconds or 0.0
+        ratios.append(planned / seconds)
+        _show("bm25", rows=len(repeated), seconds=seconds, planned_seconds=planned)
+    return {"bm25_seconds": ratios}
+
+
+def _exact_search(rows: int, dim: int) -> dict[str, list[float]]:
+    config, ratios = IndexConfig(recall_questions=500), []
+    rate = plan_rates.measure_exact_search(dim)
+    rows *= 4  # less takes no time, and a plan has no part for what every search takes
+    vectors = plan_rates.like_passages(_TIMES[-1] * rows, dim)
+    asked = vectors[: config.recall_questions].astype(np.float32)
+    exact_search(asked, vectors[:rows], 100)  # the first time takes longer
+    for times in _TIMES:
+        started = time.process_time()
+        exact_search(asked, vectors[: times * rows], 100)
+        seconds = time.process_time() - started
+        planned = estimate_recall(times * rows, dim, config, "flat", rate).seconds or 0.0
+        ratios.append(planned / seconds)
+        _show("exact search", rows=times * rows, seconds=seconds, planned_seconds=planned)
+    return {"exact_search_seconds": ratios}
 
 
 def _building(kind: IndexKind, rows: int, dim: int) -> dict[str, list[float]]:
