@@ -91,13 +91,14 @@ def _add_up(
 def _divide(
     sums: Float[np.ndarray, "nlist dim"], counts: Int[np.ndarray, " nlist"], before: Float[np.ndarray, "nlist dim"]
 ) -> None:
-    """Replace the sums of empty lists by the sum of the fullest list, bent one way and it the other."""
+    """Replace the sums of empty lists by the sum of the fullest list, bent one way and it the other.
+
+    There are no fewer vectors than lists, so where one is empty another has two.
+    """
     bend = np.where(np.arange(sums.shape[1]) % 2, 1 + _SPLIT, 1 - _SPLIT)
     sums[counts == 0] = before[counts == 0]
     for empty in np.flatnonzero(counts == 0):
         fullest = int(counts.argmax())
-        if counts[fullest] < 2:
-            break
         counts[empty] = counts[fullest] // 2
         counts[fullest] -= counts[empty]
         sums[empty], sums[fullest] = sums[fullest] * bend, sums[fullest] / bend

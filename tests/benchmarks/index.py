@@ -39,7 +39,7 @@ _SINGLE = 50  # questions that are asked one by one
 _OPTIONS: dict[str, list[SearchOptions]] = {
     "all": [SearchOptions()],
     "graph": [SearchOptions(ef_search=ef) for ef in (16, 26, 32, 48, 64, 96, 128, 256)],
-    "lists": [SearchOptions(nprobe=n, rerank=r) for n in (4, 8, 16, 24, 32, 48, 64, 128) for r in (50, 100, 200)],
+    "lists": [SearchOptions(nprobe=n, rerank=r) for n in (4, 8, 16, 32, 48, 64, 128) for r in (50, 100, 200)],
 }
 
 
@@ -201,7 +201,7 @@ def compare(vectors: np.ndarray, questions: np.ndarray, folder: Path) -> dict[st
 
 
 def _config(kind: IndexKind) -> IndexConfig:
-    return IndexConfig(kind=kind, m=16, ef_construction=100)
+    return IndexConfig(kind=kind, m=32, ef_construction=100)
 
 
 def _mapped_bytes(path: Path) -> int:
