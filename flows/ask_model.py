@@ -1,15 +1,17 @@
 """One question at a time, with the models and indexes that a study has made."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple, get_args
 
-from flows.corpora import Corpus, find_corpus, open_rag, open_retriever
+from flows.corpora import Corpus, find_corpus, open_retriever
+from flows.open_models import open_rag
 from flows.study_run import StudyRun, open_run
 from rag.config import RetrieverKind
 from rag.errors import ConfigError
 
 if TYPE_CHECKING:
+    from rag.config import TaskConfig
     from rag.records import Passage, Prediction
     from rag.retrieval.retriever import Retriever
 
@@ -49,28 +51,62 @@ def open_search(study: str, index: str | None, retriever: str, overrides: tuple[
     """Load what a search needs. Raises ConfigError where the study has no such corpus or retriever."""
     run = open_run(study, overrides)
     corpus = _corpus(run, index or next(reversed(run.study.corpora), ""), _retriever_kind(retriever))
-    bases = {part.name: part.facts["site"].get("base", "") for part in corpus.passages}
-    search = Search(corpus.name, corpus.retriever, open_retriever(run, corpus), bases)
+    search = Search(corpus.name, corpus.retriever, open_retriever(run, corpus), _bases(corpus))
     search("warm up", 1)  # the first search of a process pays for what is mapped and loaded late
     return search
 
 
-def answer(study: str, question: str, index: str | None, model: str | None) -> "Prediction":
-    """The answer of a trained model, with its passages."""
-    from rag.config import TaskConfig
+class Asked(NamedTuple):
+    """A question with the answer of a trained model."""
+
+    question: str
+    prediction: "Prediction"
+    model: str
+    corpus: str
+    urls: Mapping[str, str]  # of each passage, by its id, the revision that it was cut from
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Which model answers a question, over which index, and how; None is what the study says."""
+
+    model: str | None = None
+    index: str | None = None
+    n_docs: int | None = None  # passages
+    candidates: int = 1  # answers to look for
+
+
+def answer(study: str, question: str, choice: Choice, overrides: tuple[str, ...] = ()) -> Asked:
+    """The answer of a trained model, with its passages. Raises ConfigError where the study has no such model."""
     from rag.pipeline import answer_questions
     from rag.records import Question
 
-    run = open_run(study)
+    run = open_run(study, overrides)
     models = [name for name, config in run.study.models.items() if config.corpus]
-    name = model or next(iter(models), "")
+    name = choice.model or next(iter(models), "")
     if name not in models:
         raise ConfigError(f"--model {name!r}: {study} has the RAG models {', '.join(models) or '(none)'}")
-    corpus = _corpus(run, index or str(run.study.models[name].corpus), run.study.models[name].retriever)
-    rag = open_rag(run, name, run.result("model", name), corpus)
-    tasks = [task for task in run.study.tasks.values() if task.reader == "open-qa"]
-    task = tasks[0] if tasks else TaskConfig(reader="open-qa", test="-")
-    return next(iter(answer_questions(rag, task, [Question("asked", "open-qa", question, ())])))
+    corpus = _corpus(run, choice.index or str(run.study.models[name].corpus), run.study.models[name].retriever)
+    rag = open_rag(run, name, run.result("model", name), corpus, other_index=choice.index is not None).rag
+    rag = replace(rag, n_docs=choice.n_docs or rag.n_docs)
+    assert rag.retriever, "a model with a corpus has one"
+    made = next(iter(answer_questions(rag, _task(run, choice), [Question("asked", "open-qa", question, ())])))
+    found = Search(corpus.name, corpus.retriever, rag.retriever, _bases(corpus))(question, rag.n_docs)
+    return Asked(question, made, name, corpus.name, {one.passage.passage_id: one.url for one in found})
+
+
+def _task(run: StudyRun, choice: Choice) -> "TaskConfig":
+    """The study's own question answering, looking for so many answers; asking for one changes nothing."""
+    from rag.config import TaskConfig
+
+    tasks = (task for task in run.study.tasks.values() if task.reader == "open-qa")
+    task = next(tasks, TaskConfig(reader="open-qa", test="-"))
+    width = "samples" if task.decoding == "sample" else "num_beams"
+    return task.model_copy(update={width: max(getattr(task, width), choice.candidates)})
+
+
+def _bases(corpus: Corpus) -> dict[str, str]:
+    return {part.name: part.facts["site"].get("base", "") for part in corpus.passages}
 
 
 def _retriever_kind(name: str) -> RetrieverKind:

@@ -4,6 +4,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -104,12 +105,33 @@ def ask(
     index: Annotated[str | None, typer.Option(help="A corpus of the study; the model's own without.")] = None,
     study: Annotated[str, typer.Option(help="The study whose model answers.")] = "demo",
     model: Annotated[str | None, typer.Option(help="A RAG model of the study; its first one without.")] = None,
+    n_docs: Annotated[int | None, typer.Option(min=1, help="Passages to read; the study's number without.")] = None,
+    candidates: Annotated[int, typer.Option(min=1, help="Answers to look for, by as many beams.")] = 1,
+    overrides: Overrides = None,
 ) -> None:
-    """An answer from a trained model, with the passages it cites."""
-    from flows.ask_model import answer
-    from flows.result_tables import print_answer
+    """An answer from a trained model, with the passages it cites and how much it leans on each."""
+    from flows.ask_model import Choice, answer
+    from flows.print_answer import print_answer
 
-    print_answer(answer(study, question, index, model))
+    if not question.strip():
+        raise typer.BadParameter("the question is empty", param_hint="QUESTION")
+    print_answer(answer(study, question, Choice(model, index, n_docs, candidates), tuple(overrides or ())), candidates)
+
+
+@app.command(epilog="Example: openbook export nq.toml rag-sequence exported/rag-sequence")
+def export(
+    study: Study,
+    model: Annotated[str, typer.Argument(help="A RAG model of the study that dense retrieval was trained with.")],
+    folder: Annotated[Path, typer.Argument(help="A new or an empty folder.")],
+    overrides: Overrides = None,
+) -> None:
+    """Write a trained model in Hugging Face's RAG format, tokenizers included."""
+    from flows.export_model import export_model
+
+    exported = export_model(study, model, folder, tuple(overrides or ()))
+    typer.echo(f"{exported.folder}: {exported.tensors} tensors; load it with {exported.class_name}.from_pretrained")
+    for note in exported.notes:
+        typer.echo(f"note: {note}")
 
 
 @app.command(epilog="Example: openbook doctor")

@@ -11,6 +11,9 @@ from flows.recording import record_comparisons, record_expected
 from flows.study_run import StudyRun, study_run
 from flows.tasks import run_name
 
+# Metrics of the passages, second readings of another metric, and errors, of which less is better.
+_NOT_COMPARED = ("_passage", "_2way", "_search", "_fullmatch", "brier", "_calibrated")
+
 
 @flow(name="compare-models", flow_run_name=run_name("compare models: {study}"))
 def compare_models(study: str, overrides: tuple[str, ...] = ()) -> None:
@@ -33,9 +36,7 @@ def compare_models(study: str, overrides: tuple[str, ...] = ()) -> None:
                     if task in of_model
                 }
                 names = dict.fromkeys(one.metric for values in scores.values() for one in values)
-                of_questions = [
-                    name for name in names if not name.endswith(("_passage", "_2way", "_search", "_fullmatch"))
-                ]
+                of_questions = [name for name in names if not name.endswith(_NOT_COMPARED)]
                 pairs = [(metric, pair) for metric in of_questions for pair in combinations(scores, 2)]
                 found += [compare(task, metric, pair, scores, run.study.seed) for metric, pair in pairs]
             compared = adjusted([one for one in found if one is not None])

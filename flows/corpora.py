@@ -10,15 +10,13 @@ from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from flows.artifacts import Artifact, BuildResult
+from flows.artifacts import Artifact
 from flows.paths import resolve_model
 from flows.study_run import StudyRun
 from rag.config import IndexKind, RetrieverKind, StudyConfig
 
 if TYPE_CHECKING:
     from rag.corpus.passages import PassageTable
-    from rag.modeling.generator import Generator
-    from rag.pipeline import Rag
     from rag.retrieval.bm25_index import Bm25Index
     from rag.retrieval.encoders import Encoder
     from rag.retrieval.index import PassageIndex
@@ -160,7 +158,7 @@ def open_index(run: StudyRun, corpus: Corpus, row_ids: str | None = None) -> "Pa
         vectors=vector_table(files),
         options=SearchOptions.of(run.study.index),
         encoder_fingerprint=files[0].encoder_fingerprint,
-        row_ids_sha256=row_ids or _row_ids_hash(open_passages(corpus)),
+        row_ids_sha256=row_ids or row_ids_hash(corpus),
         check_bytes=False,
     )
 
@@ -183,6 +181,11 @@ def passage_ids(passages: "PassageTable") -> "Iterator[str]":
     """The ids of all passages in the order of their rows."""
     for chunk in passages.passage_ids.chunks:
         yield from chunk.to_pylist()
+
+
+def row_ids_hash(corpus: Corpus) -> str:
+    """Which passages the corpus holds: sha256 of their ids in order."""
+    return _row_ids_hash(open_passages(corpus))
 
 
 def _row_ids_hash(passages: "PassageTable") -> str:
@@ -208,7 +211,9 @@ def require_models(run: StudyRun) -> None:
     Raises ConfigError for one that is nowhere, and whatever fetching one ends with.
     """
     study = run.study
-    named = [study.generator.path] if study.models else []
+    fresh = [model for model in study.models.values() if not (model.checkpoint or model.init_from)]
+    named = [study.generator.path] if fresh else []
+    named += [model.checkpoint for model in study.models.values() if model.checkpoint]
     if study.corpora and retrievers_of(study) - {"bm25"}:
         named += [study.encoder.path, study.encoder.passage_path]
     for name in named:
@@ -246,49 +251,12 @@ def encoder_identity(run: StudyRun, side: str) -> dict[str, object]:
     return {**options, "weights": run.hashes.sha256(model_path(run, path))}
 
 
-def open_question_encoder(run: StudyRun, folder: Path | None = None) -> "Encoder":
-    """The question encoder as it was before any training here, or as a training left it in ``folder``."""
+def open_question_encoder(run: StudyRun, folder: Path | None = None, encoder_id: str = "") -> "Encoder":
+    """The question encoder as it was before any training here, or as a training left it in ``folder``.
+
+    ``encoder_id`` is what the one in the folder came from, where that is not the study's own encoder.
+    """
     from rag.retrieval.encoders import Encoder
 
     config = run.study.encoder
-    return Encoder.load(folder or model_path(run, config.path), config, encoder_id=config.path)
-
-
-def base_generator(run: StudyRun) -> Artifact:
-    """The pretrained generator as a transformers folder; one that ships as ONNX is converted once."""
-    source = model_path(run, run.study.generator.path)
-
-    def build(folder: Path) -> BuildResult:
-        from rag.modeling.packaged import convert_onnx_t5, is_packaged_t5
-
-        if is_packaged_t5(source):
-            report = convert_onnx_t5(source, folder / "generator")
-            return BuildResult({"rows_out": report.tensors}, report._asdict())
-        open_generator(source).save(folder / "generator")
-        return BuildResult({})
-
-    config = {"weights": run.hashes.sha256(source)}
-    code = ["rag.modeling.packaged", "rag.modeling.checkpoint"]
-    return run.stage("generator", "base", build, code=code, config=config, versions=("transformers",))
-
-
-def open_generator(folder: Path) -> "Generator":
-    """A generator from its folder."""
-    from rag.modeling.generator import Generator
-
-    return Generator.load(folder)
-
-
-def open_rag(run: StudyRun, name: str, model: Artifact, corpus: Corpus | None) -> "Rag":
-    """A trained model with the passages it may look things up in."""
-    from rag.pipeline import Rag
-    from rag.training.checkpoint import load_checkpoint
-
-    config, generator = run.study.models[name], run.study.generator
-    allowed = run.study.encoder.allow_mismatch
-    fingerprint = passage_fingerprint(corpus) if corpus and not allowed else None
-    checkpoint = load_checkpoint(model.folder, config.family, corpus.retriever if corpus else None, fingerprint)
-    checkpoint.model.to(run.device)
-    retriever = open_retriever(run, corpus, checkpoint.encoder) if corpus else None
-    n_docs = (config.test_n_docs or config.n_docs) if corpus else 1
-    return Rag(checkpoint.model, generator.layout, generator.max_source_tokens, n_docs, retriever)
+    return Encoder.load(folder or model_path(run, config.path), config, encoder_id=encoder_id or config.path)

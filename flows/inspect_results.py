@@ -9,6 +9,7 @@ from flows.artifacts import Artifact, ArtifactStore
 from flows.errors import VerificationError
 from flows.settings import Settings, load_settings
 from rag.errors import ConfigError
+from rag.records import Split
 from reports.runs import artifacts_of, latest_artifacts, metrics_of, run_ids, run_status
 from reports.store import Store
 
@@ -100,11 +101,14 @@ def _scored_again(metrics: Artifact, found: Mapping[str, Artifact]) -> dict[str,
 
 
 def _predictions_again(inputs: Mapping[str, Artifact], config: Mapping[str, Any]) -> Iterator[tuple[str, "Metric"]]:
+    from rag.evaluation.calibration import fit_on
     from rag.evaluation.score import score_task
     from rag.predictions import read_predictions
 
     gold, made = _gold(inputs["questions"]), read_predictions(inputs["predictions"].folder)
-    scores = score_task(gold[0].task, gold, made, config["seed"], config.get("answers") == "patterns")
+    dev = inputs.get("dev")
+    temperature = fit_on(_gold(inputs["questions"], "dev"), read_predictions(dev.folder)) if dev else None
+    scores = score_task(gold[0].task, gold, made, config["seed"], config.get("answers") == "patterns", temperature)
     yield from ((metric.name, metric) for metric in scores.metrics)
 
 
@@ -119,10 +123,10 @@ def _retrieval_again(inputs: Mapping[str, Artifact], config: Mapping[str, Any]) 
         yield from ((f"{task}/{metric.name}", metric) for metric in scores.metrics)
 
 
-def _gold(questions: Artifact) -> "list[Question]":
+def _gold(questions: Artifact, split: Split = "test") -> "list[Question]":
     from rag.tasks.table import read_questions
 
-    return read_questions(questions.file("questions.parquet"), "test")
+    return read_questions(questions.file("questions.parquet"), split)
 
 
 def _key(row: Mapping[str, Any]) -> str:

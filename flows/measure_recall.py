@@ -39,7 +39,7 @@ def measure_recall(run: StudyRun, corpus: Corpus) -> None:
     measured = _measure(run, corpus, questions)
     record_recall(run, corpus.name, measured)
     caveat = measured.facts["caveat"]
-    record_caveat(run, corpus.name, caveat)
+    record_caveat(run, "encoders", corpus.name, caveat)
     if caveat:
         run.terminal.note(f"warning: {corpus.name}: {caveat}")
     _require_recall(run, corpus, measured)

@@ -200,7 +200,10 @@ def _from_hub(name: str) -> Path:
             "download it where there is a network (hf download) or name a folder or package:NAME/FOLDER"
         ) from error
     if not _has_weights(folder):
-        raise ConfigError(f"the model {name!r} has no safetensors weights, and pickled ones are not loaded; convert it")
+        raise ConfigError(
+            f"the model {name!r} has no safetensors weights, and pickled ones run code when they are opened; where you "
+            "trust it, load it with transformers, save_pretrained it with its tokenizers to a folder, and name that"
+        )
     return folder
 
 

@@ -13,6 +13,12 @@ from flows.artifacts import Artifact
 from flows.study_run import StudyRun
 
 SWEEP_FILE = "sweep.parquet"  # of the stage recall: rows of the table index_sweep
+_OF_A_PREDICTION = ("question_id", "text", "logprob", "cited_passage_id", "seconds", "error")
+_CAVEATS = {
+    "encoders": "question and passage encoders are of one training",
+    "checkpoints": "the model was trained with the passages that it answers from",
+    "training": "the trained retriever finds different passages for different questions",
+}
 _OF_A_CHECK = ("expectation", "success", "n_unexpected", "observed", "message", "severity")
 
 
@@ -101,16 +107,16 @@ def record_recall(run: StudyRun, corpus: str, artifact: Artifact) -> None:
     run.rows.replace("index_sweep", key, pq.read_table(artifact.file(SWEEP_FILE)).to_pylist())
 
 
-def record_caveat(run: StudyRun, corpus: str, problem: str | None) -> None:
-    """What is wrong with the pair of encoders that the study searches this corpus with, though it allows it."""
+def record_caveat(run: StudyRun, suite: str, name: str, problem: str | None) -> None:
+    """What is wrong with the encoders that a corpus is searched with, or with the passages of a model, and allowed."""
     row = {
-        "suite": "encoders",
-        "expectation": "question and passage encoders are of one training",
+        "suite": suite,
+        "expectation": _CAVEATS[suite],
         "success": problem is None,
         "severity": "warning",
         "message": problem,
     }
-    run.rows.replace("checks", {"run_id": run.run_id, "stage": "encoders", "name": corpus}, [row])
+    run.rows.replace("checks", {"run_id": run.run_id, "stage": suite, "name": name}, [row])
 
 
 def record_training(run: StudyRun, model: str, artifact: Artifact) -> None:
@@ -130,17 +136,60 @@ def record_evaluation(run: StudyRun, names: Mapping[str, str], predictions: Arti
 
     key = {"run_id": run.run_id, "split": "test", **names}
     extra = {row["question_id"]: row for row in pq.read_table(metrics.file(PER_QUESTION_FILE)).to_pylist()}
-    rows = pq.read_table(predictions.file("predictions.parquet")).to_pylist()
-    for row in rows:
-        row.update({name: extra[row["question_id"]][name] for name in ("normalised", "score")})
+    made = pq.read_table(predictions.file("predictions.parquet")).to_pylist()
     evidence = pq.read_table(predictions.file("retrieved.parquet")).to_pylist()
     for row in evidence:
         held = extra[row["question_id"]]["has_answer"]
         row["has_answer"] = held[row["rank"]] if held else None
-    values = [{**metric, "fingerprint": metrics.fingerprint} for metric in metrics.facts["metrics"]]
+    cited = {(row["question_id"], row["passage_id"]): row["has_answer"] for row in evidence}
+    rows = [
+        {
+            **{name: row[name] for name in _OF_A_PREDICTION},
+            **{name: extra[row["question_id"]][name] for name in ("normalised", "score")},
+            "cited_has_answer": cited.get((row["question_id"], row["cited_passage_id"])),
+            "n_candidates": len(row["candidates"]) or None,
+            "label_probs_json": _by_label(row["label_probs"]),
+            "calibrated_probs_json": _by_label(extra[row["question_id"]]["calibrated_probs"]),
+        }
+        for row in made
+    ]
+    tokens = [
+        {
+            "question_id": row["question_id"],
+            "tokens": [one["text"] for one in row["tokens"]],
+            "posteriors": [one["posterior"] for one in row["tokens"]],
+        }
+        for row in made
+        if row["tokens"]
+    ]
     run.rows.replace("predictions", key, rows)
     run.rows.replace("retrieved_passages", key, evidence)
-    run.rows.replace("metrics", key, values)
+    run.rows.replace("token_posteriors", key, tokens)
+    run.rows.replace("metrics", key, _metric_rows(predictions, metrics))
+
+
+def _by_label(probs: Sequence[Mapping[str, Any]] | None) -> dict[str, float] | None:
+    return {one["label"]: one["prob"] for one in probs} if probs else None
+
+
+def _metric_rows(predictions: Artifact, metrics: Artifact) -> list[dict[str, Any]]:
+    """The metrics with how the predictions behind them were made."""
+    config: Mapping[str, Any] = predictions.manifest.config
+    decoding = {"n_docs": config["n_docs"] if config["search"] else None, **config["task"]}
+    extra = {"fingerprint": metrics.fingerprint, "decoding_json": decoding}
+    return [{**metric, **extra} for metric in metrics.facts["metrics"]]
+
+
+def record_sweep(run: StudyRun, names: Mapping[str, str], metrics: Mapping[int, Artifact]) -> None:
+    """The metrics of a model and task for every n_docs of a sweep."""
+    if all(run.rows.knows(one) for one in metrics.values()):
+        return
+    rows = [
+        {"n_docs": n_docs, **metric, "fingerprint": one.fingerprint}
+        for n_docs, one in metrics.items()
+        for metric in one.facts["metrics"]
+    ]
+    run.rows.replace("n_docs_sweep", {"run_id": run.run_id, "split": "test", **names}, rows)
 
 
 def record_retrieval(run: StudyRun, corpus: str, retriever: str, metrics: Artifact) -> None:

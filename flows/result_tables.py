@@ -13,9 +13,8 @@ from flows.inspect_results import open_store
 if TYPE_CHECKING:
     from flows.ask_model import Search
     from flows.run_study import StudyResult
-    from rag.records import Prediction
 
-_ONLY_IN_THE_REPORT = {"retrieval", "retrievers", "index_recall", "index_sweep", "other"}
+_ONLY_IN_THE_REPORT = {"calibration", "retrieval", "retrievers", "index_recall", "index_sweep", "other"}
 
 
 def print_results(result: "StudyResult") -> None:
@@ -79,17 +78,6 @@ def print_search(search: "Search", questions: Iterable[str], n_docs: int) -> Non
         nothing = 'no passage holds a word of the question (common words such as "the" are not counted)'
         count = f"{len(found)} passage{'s' * (len(found) != 1)}" if found else nothing
         console.print(Text(f"{count}; {search.corpus} by {search.retriever}, {seconds * 1000:.0f} ms", style="dim"))
-
-
-def print_answer(prediction: "Prediction") -> None:
-    """An answer, then its passages; the cited one is marked."""
-    console = Console()
-    console.print(Text(prediction.text or f"no answer: {prediction.error}", style="bold"))
-    for passage in prediction.retrieved:
-        mark = "*" if passage.passage_id == prediction.cited_passage_id else " "
-        head = f"{mark} {passage.title}  (prior {passage.prior:.2f}, posterior {passage.posterior:.2f})"
-        console.print(Text(head, style="bold" if mark == "*" else ""))
-        console.print(Text(f"  {passage.text}"))
 
 
 def _table(columns: Sequence[str], rows: Iterable[Sequence[Any]], title: str | None = None) -> Table:

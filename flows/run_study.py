@@ -11,10 +11,12 @@ from flows.corpora import require_models
 from flows.evaluate_model import evaluate_model
 from flows.evaluate_retrieval import evaluate_retrieval
 from flows.ingest_passages import ingest_passages
+from flows.open_models import require_checkpoints
 from flows.publish_report import publish_report, report_path
 from flows.read_tasks import read_tasks
 from flows.study_run import mark, study_run
 from flows.swap_index import swap_index
+from flows.sweep_n_docs import sweep_n_docs
 from flows.tasks import run_name
 from flows.train_model import train_model
 from reports.runs import run_status
@@ -37,6 +39,7 @@ def run_study(study: str, overrides: tuple[str, ...] = ()) -> StudyResult:
         if not was_complete:
             mark(run, "running")
         require_models(run)
+        require_checkpoints(run)
         for source in run.study.sources:
             ingest_passages(study, source, overrides)
         read_tasks(study, overrides)
@@ -46,6 +49,7 @@ def run_study(study: str, overrides: tuple[str, ...] = ()) -> StudyResult:
         for model in run.study.models:
             train_model(study, model, overrides)
             evaluate_model(study, model, overrides)
+            sweep_n_docs(study, model, overrides)
         compare_models(study, overrides)
         swap_index(study, overrides)
         report = report_path(run)

@@ -37,7 +37,8 @@ T = TypeVar("T")
 STUDIES = Path(__file__).parent / "studies"
 _LIBRARIES = ("torch", "transformers", "faiss-cpu", "numpy", "duckdb", "prefect", "great-expectations", "pyarrow")
 _ALL_CODE = (
-    "rag.predictions", "rag.pipeline", "rag.training.loop", "rag.training.checkpoint", "rag.modeling.packaged",
+    "rag.predictions", "rag.pipeline", "rag.training.loop", "rag.training.checkpoint", "rag.training.hf_checkpoint",
+    "rag.modeling.packaged",
     "rag.corpus.ingest.source", "rag.corpus.summary", "rag.corpus.changes", "rag.corpus.coverage",
     "rag.tasks", "rag.tasks.table", "rag.evaluation.compare", "rag.evaluation.score", "rag.evaluation.score_files",
     "rag.evaluation.swap", "rag.retrieved", "rag.retrieval.encode",

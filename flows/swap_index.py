@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 from prefect import flow
 
 from flows.artifacts import Artifact, BuildResult
-from flows.corpora import Corpus, find_corpus, open_generator, open_passages
+from flows.corpora import Corpus, find_corpus, open_passages
 from flows.evaluate_model import predict
+from flows.open_models import open_generator
 from flows.recording import record_swap
 from flows.study_run import StudyRun, study_run
 from flows.tasks import run_name

@@ -1,27 +1,36 @@
 """Fine-tune one model of a study on input-output pairs."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from prefect import flow
 
 from flows.artifacts import Artifact, BuildResult
 from flows.corpora import (
-    base_generator,
+    Corpus,
     encoder_identity,
     find_questions,
-    open_generator,
     open_question_encoder,
     open_retriever,
     own_corpus,
     passage_fingerprint,
+    row_ids_hash,
     search_identity,
 )
-from flows.recording import record_rejects, record_training
+from flows.open_models import allowed_passages, open_generator, start_of
+from flows.recording import record_caveat, record_rejects, record_training
 from flows.study_run import StudyRun, study_run
 from flows.tasks import run_name
 
-# Knobs that cannot change the weights: how often half-done work is kept, and what is used at test time only.
-_NOT_OF_TRAINING = {"checkpoint_every", "test_n_docs"}
+if TYPE_CHECKING:
+    from rag.modeling.generator import Generator
+    from rag.modeling.label_head import LabelHead
+    from rag.retrieval.encoders import Encoder
+    from rag.training.checkpoint import ModelCard
+
+# Knobs that cannot change the weights: how often half-done work is kept, what is used at test time only, and where
+# the model starts, which is known by its content.
+_NOT_OF_TRAINING = {"checkpoint_every", "test_n_docs", "sweep_n_docs", "checkpoint"}
 
 
 @flow(name="train-model", flow_run_name=run_name("train model: {study} {model}"))
@@ -31,12 +40,17 @@ def train_model(study: str, model: str, overrides: tuple[str, ...] = ()) -> None
         trained = fit(run, model)
         record_training(run, model, trained)
         record_rejects(run, trained)
+        if trained.facts["caveat"]:
+            record_caveat(run, "checkpoints", f"training of {model}", trained.facts["caveat"])
+        if trained.facts["collapsed"]:
+            record_caveat(run, "training", model, trained.facts["collapsed"])
+            run.terminal.note(f"warning: {model}: {trained.facts['collapsed']}")
 
 
 def fit(run: StudyRun, name: str) -> Artifact:
     """One stage: load, train, save."""
     config, corpus = run.study.models[name], own_corpus(run, name)
-    start = run.result("model", config.init_from) if config.init_from else base_generator(run)
+    start = start_of(run, name)
     asked = find_questions(run, config.tasks)
     has_encoder = corpus is not None and corpus.retriever != "bm25"
 
@@ -45,17 +59,23 @@ def fit(run: StudyRun, name: str) -> Artifact:
 
         from rag.modeling.models import RagModel
         from rag.tasks.table import read_questions
-        from rag.training.checkpoint import ModelCard, save_checkpoint
+        from rag.training.checkpoint import GENERATOR, require_retriever, save_checkpoint, start_card
         from rag.training.examples import split_findable, task_examples
         from rag.training.loop import Trainer
+        from rag.training.monitors import collapsed_retrieval
 
-        trained = start.folder / "question_encoder"
-        encoder = open_question_encoder(run, trained if trained.is_dir() else None) if has_encoder else None
-        model = RagModel(config.family, open_generator(start.folder / "generator"), encoder.module if encoder else None)
-        generator = run.study.generator
+        before = start_card(start.folder)
+        if before and corpus and config.steps == 0:
+            require_retriever(start.folder, before, corpus.retriever)
+        caveat = _require_continuable(run, corpus, before) if before and has_encoder else None
+        encoder = _start_encoder(run, start.folder, before) if has_encoder else None
+        generator = open_generator(start.folder / GENERATOR)
+        head = _start_head(run, name, start.folder, before, generator)
+        model = RagModel(config.family, generator, encoder.module if encoder else None, head)
+        reads = before or run.study.generator
         retriever = open_retriever(run, corpus, encoder) if corpus else None
         trainer = Trainer(
-            model.to(run.device), config, generator.layout, generator.max_source_tokens, run.study.seed, retriever
+            model.to(run.device), config, reads.layout, reads.max_source_tokens, run.study.seed, retriever
         )
         examples = {
             task: task_examples(task, run.study.tasks[task], read_questions(part.file("questions.parquet"), "train"))
@@ -65,22 +85,19 @@ def fit(run: StudyRun, name: str) -> Artifact:
         lines = "".join(json.dumps(reject._asdict(), ensure_ascii=False) + "\n" for reject in rejects)
         (folder / "rejects.jsonl").write_text(lines, encoding="utf-8")
         steps = trainer.train(kept, folder, run.progress("steps"))
-        card = ModelCard(
-            family=config.family,
-            retriever=corpus.retriever if corpus else None,
-            n_docs=config.n_docs,
-            layout=generator.layout,
-            max_source_tokens=generator.max_source_tokens,
-            encoder=run.study.encoder if has_encoder else None,
-            passage_fingerprint=passage_fingerprint(corpus) if corpus else None,
-            trained_steps=len(steps),
-        )
-        save_checkpoint(folder, model, encoder, card)
+        save_checkpoint(folder, model, encoder, _card(run, name, corpus, encoder, before))
         pairs = sum(map(len, examples.values()))
         counts = {"rows_in": pairs, "rows_out": len(steps), "rows_rejected": len(rejects)}
-        return BuildResult(counts, {"steps": [step._asdict() for step in steps]})
+        facts = {
+            "steps": [step._asdict() for step in steps],
+            "caveat": caveat,
+            "as_it_is": not steps,  # the start, under another name
+            "collapsed": collapsed_retrieval(steps, config.batch_size),
+            "truncated_passages": sum(step.truncated for step in steps),
+        }
+        return BuildResult(counts, facts)
 
-    options = {"prefix", "labels", "train_answers"}
+    options = {"prefix", "labels", "classification", "train_answers"}
     identity = {
         "model": config.model_dump(exclude=_NOT_OF_TRAINING),
         "order": list(config.tasks),  # of the mixture, where shares are equal
@@ -94,7 +111,13 @@ def fit(run: StudyRun, name: str) -> Artifact:
         "model",
         name,
         build,
-        code=["rag.training.loop", "rag.training.checkpoint", "rag.tasks.table", *([corpus.code] if corpus else [])],
+        code=[
+            "rag.training.loop",
+            "rag.training.monitors",
+            "rag.training.checkpoint",
+            "rag.tasks.table",
+            *([corpus.code] if corpus else []),
+        ],
         config=identity,
         parents={
             "start": start,
@@ -102,4 +125,65 @@ def fit(run: StudyRun, name: str) -> Artifact:
             **{f"questions:{task}": part for task, part in asked.items()},
         },
         versions=("torch", "transformers", "faiss-cpu"),
+    )
+
+
+def _start_encoder(run: StudyRun, start: Path, before: "ModelCard | None") -> "Encoder":
+    """The question encoder that the start has, or else the study's own."""
+    from rag.training.checkpoint import QUESTION_ENCODER
+
+    if before is None or before.encoder is None:
+        return open_question_encoder(run)
+    return open_question_encoder(run, start / QUESTION_ENCODER, before.encoder.path)
+
+
+def _start_head(
+    run: StudyRun, name: str, start: Path, before: "ModelCard | None", generator: "Generator"
+) -> "LabelHead | None":
+    """The head of the one task that classifies by one: the start's, if it is of the same labels, or a new one."""
+    from rag.modeling.label_head import LabelHead
+    from rag.training.checkpoint import load_head
+
+    tasks = (run.study.tasks[task] for task in run.study.models[name].tasks)
+    labels = next((tuple(task.labels) for task in tasks if task.classification == "head"), ())
+    found = load_head(start, before) if before else None
+    if found and labels in ((), found.labels):
+        return found
+    return LabelHead(labels, generator.config.d_model) if labels else None
+
+
+def _require_continuable(run: StudyRun, corpus: Corpus | None, before: "ModelCard") -> str | None:
+    """Refuse a start whose question encoder learned another way of scoring; says what the study allows of that."""
+    from rag.training.checkpoint import require_encoder_options, require_passages
+
+    require_encoder_options(before, run.study.encoder)
+    if corpus is None or before.passage_fingerprint is None:  # then only the pair of encoders can tell
+        return None
+    return require_passages(before, passage_fingerprint(corpus), None, allowed_passages(run))
+
+
+def _card(
+    run: StudyRun, name: str, corpus: Corpus | None, encoder: "Encoder | None", before: "ModelCard | None"
+) -> "ModelCard":
+    """What the model is; one that took no step belongs to the passages that its start belonged to."""
+    from rag.training.checkpoint import ModelCard
+
+    config, own = run.study.models[name], run.study.encoder
+    trained = {"path": encoder.encoder_id, "context_path": own.passage_path} if encoder else {}
+    reads = before or run.study.generator
+    fingerprint = row_ids = None
+    if corpus and before and config.steps == 0:
+        fingerprint, row_ids = before.passage_fingerprint, before.row_ids_sha256
+    elif corpus:
+        fingerprint, row_ids = passage_fingerprint(corpus), row_ids_hash(corpus)
+    return ModelCard(
+        family=config.family,
+        retriever=corpus.retriever if corpus else None,
+        n_docs=config.n_docs,
+        layout=reads.layout,
+        max_source_tokens=reads.max_source_tokens,
+        encoder=own.model_copy(update=trained) if encoder else None,
+        passage_fingerprint=fingerprint,
+        row_ids_sha256=row_ids,
+        trained_steps=config.steps,
     )

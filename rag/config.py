@@ -10,12 +10,12 @@ import tomllib
 from collections.abc import Mapping
 from datetime import date
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
-from pydantic import BaseModel, Field, PositiveFloat, ValidationError, model_validator
+from pydantic import BaseModel, Field, ValidationError, model_validator
 
 from rag.errors import ConfigError
-from rag.records import TaskName
+from rag.model_config import ModelConfig
 from rag.retrieval_config import (
     Bm25Config,
     EncoderConfig,
@@ -26,6 +26,7 @@ from rag.retrieval_config import (
     RetrieverKind,
 )
 from rag.source_config import Frozen, PassageConfig, SourceConfig, SourceFormat
+from rag.task_config import TaskConfig
 
 __all__ = [
     "Bm25Config",
@@ -61,63 +62,6 @@ class GeneratorConfig(Frozen):
         missing = [part for part in ("{title}", "{text}", "{question}") if self.layout.count(part) != 1]
         if missing:
             raise ValueError(f"layout must hold each of {{title}}, {{text}} and {{question}} once; check {missing}")
-        return self
-
-
-class TaskConfig(Frozen):
-    """One task: its files, in their real format, and how its answers are decoded."""
-
-    reader: TaskName
-    train: str | None = None
-    train_answers: Literal["all", "first"] = "all"  # one training pair per (question, answer), as in the paper
-    dev: str | None = None
-    test: str
-    answers: Literal["strings", "patterns"] = "strings"  # patterns: regular expressions, as CuratedTREC's
-    expected_test_rows: int | None = None
-    prefix: str = ""  # put before the question for the generator only; the retriever sees the raw question
-    num_beams: int = Field(1, ge=1)  # greedy for question answering, 4 beams for generation
-    max_new_tokens: int = Field(32, ge=1)
-    sequence_decoding: Literal["thorough", "fast"] = "thorough"
-    labels: dict[str, str] = Field({})  # fever: label -> the word that stands for it; one token each
-
-    @model_validator(mode="after")
-    def _fever_has_labels(self) -> "TaskConfig":
-        if (self.reader == "fever") != bool(self.labels):
-            raise ValueError("labels belong to fever tasks and to no other; fever needs a word for every label")
-        if self.answers == "patterns" and self.reader != "open-qa":
-            raise ValueError(f"answers = 'patterns' is for open-qa only, and this is {self.reader!r}; leave it out")
-        if self.answers == "patterns" and self.train:
-            raise ValueError("train goes with answers as strings, for a pattern is no text to learn; leave train out")
-        return self
-
-
-class ModelConfig(Frozen):
-    """One model to train: its family, its passages and its recipe.
-
-    The paper prints no learning rate, batch size or number of steps, so these defaults are ours.
-    """
-
-    family: Literal["rag-token", "rag-sequence", "closed-book"]
-    corpus: str | None = None  # the passage index it is trained and tested with; None only for closed-book
-    retriever: RetrieverKind = "dense"  # bm25: its scores are the logits of p(z|x), as in the paper's ablation
-    tasks: dict[str, PositiveFloat] = Field(min_length=1)  # trained on the mixture of these, drawn by weight
-    n_docs: int = Field(5, ge=1)
-    test_n_docs: int | None = Field(None, ge=1)  # None: n_docs
-    steps: int = Field(1000, ge=0)
-    batch_size: int = Field(8, ge=1)
-    learning_rate: float = Field(3e-5, gt=0)
-    question_encoder_learning_rate: float = Field(1e-5, ge=0)
-    warmup_steps: int = Field(0, ge=0)
-    max_grad_norm: float = Field(1.0, gt=0)
-    dropout: bool = True  # as the pretrained models' own configurations say
-    frozen_encoder_layers: int = Field(0, ge=0)  # this many of the generator's lower encoder layers stay as they are
-    checkpoint_every: int = Field(100, ge=1)
-    init_from: str | None = None  # another model of this study, as WebQuestions starts from the NQ model
-
-    @model_validator(mode="after")
-    def _passages_where_needed(self) -> "ModelConfig":
-        if (self.family == "closed-book") != (self.corpus is None):
-            raise ValueError("corpus names the passages of a RAG model and is left out for closed-book")
         return self
 
 
@@ -180,6 +124,15 @@ class StudyConfig(Frozen):
                 )
             earlier.append(name)
             _known(f"models.{name}.tasks", model.tasks, self.tasks)
+            heads = [task for task in model.tasks if self.tasks[task].classification == "head"]
+            if len(heads) > 1:
+                raise ValueError(f"models.{name} has one head at most; classification = 'head' is set for {heads}")
+            sampled = [task for task in model.tasks if self.tasks[task].decoding == "sample"]
+            if sampled and model.family == "rag-sequence":
+                raise ValueError(
+                    f"tasks.{sampled[0]}.decoding = 'sample' draws tokens from the mixture of all passages, which "
+                    f"models.{name} of family rag-sequence has not; leave it out or train a rag-token model"
+                )
             _known(f"models.{name}.corpus", [model.corpus] if model.corpus else [], self.corpora)
             _known(f"models.{name}.init_from", [model.init_from] if model.init_from else [], self.models)
         if self.swap:
@@ -190,6 +143,24 @@ class StudyConfig(Frozen):
             model = self.models[self.swap.model]
             if not model.corpus or not any(self.tasks[task].reader == "open-qa" for task in model.tasks):
                 raise ValueError(f"swap.model = {self.swap.model!r} must be a RAG model with an open-qa task")
+        return self
+
+    @model_validator(mode="after")
+    def _fewer_passages_are_the_first_of_more(self) -> "StudyConfig":
+        """A sweep asks once, for the most; an approximate search that looks further for more could find others."""
+        limits = {
+            "dense": (self.index.steady_n_docs, "index.ef_search or index.rerank"),
+            "bm25": (None, ""),
+            "hybrid": (self.hybrid.candidates, "hybrid.candidates"),
+        }
+        for name, model in self.models.items():
+            limit, knob = limits[model.retriever]
+            most = max(model.sweep_n_docs, default=0)
+            if limit is not None and most > limit:
+                raise ValueError(
+                    f"models.{name}.sweep_n_docs asks for {most} passages, and only up to {limit} are fewer sure to be "
+                    f"the first of more; raise {knob} by {most - limit} or more"
+                )
         return self
 
 

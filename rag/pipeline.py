@@ -12,13 +12,14 @@ import torch
 from torch import Tensor
 
 from rag.config import TaskConfig
-from rag.decoding.decode import Answer, decode
+from rag.decoding.attribution import with_evidence
+from rag.decoding.decode import decode
 from rag.errors import DataError
 from rag.modeling.inputs import GeneratorInputs, assemble, assemble_closed_book
 from rag.modeling.marginalize import prior_logprobs
 from rag.modeling.models import RagModel
 from rag.parallel import on_threads
-from rag.records import Passage, Prediction, Question, RetrievedPassage
+from rag.records import Passage, Prediction, Question
 from rag.retrieval.retriever import Retriever
 
 
@@ -72,12 +73,12 @@ def _answer_batch(rag: Rag, task: TaskConfig, questions: Sequence[Question]) -> 
     started = time.perf_counter()
     inputs, doc_scores, doc_mask, passages = _look_up(rag, task, questions)
     prior = prior_logprobs(doc_scores, doc_mask)  # log p(z|x)
-    answers = decode(rag.model, task, inputs, prior)  # argmax_y p(y|x), z marginalised out
+    answers = decode(rag.model, task, inputs, prior, questions)  # argmax_y p(y|x), z marginalised out
     seconds = (time.perf_counter() - started) / len(questions)
     return [
-        _prediction(question, answer, found, scores, p_z.exp().tolist(), seconds)
-        for question, answer, found, scores, p_z in zip(
-            questions, answers, passages, doc_scores.tolist(), prior, strict=True
+        with_evidence(question, answer, found, scores, p_z.exp().tolist(), seconds)._replace(truncated=cut)
+        for question, answer, found, scores, p_z, cut in zip(
+            questions, answers, passages, doc_scores.tolist(), prior, inputs.truncated, strict=True
         )
     ]
 
@@ -97,14 +98,3 @@ def _look_up(
     inputs = assemble(asked, found.pairs(), rag.layout, tokenizer, rag.max_source_tokens)
     scores, mask = torch.from_numpy(found.doc_scores).to(device), torch.from_numpy(found.mask).to(device)
     return inputs, scores, mask, found.passages
-
-
-def _prediction(
-    question: Question, answer: Answer, found: list[Passage], scores: list[float], prior: list[float], seconds: float
-) -> Prediction:
-    evidence = tuple(
-        RetrievedPassage(question.question_id, rank, passage.passage_id, passage.title, passage.text, *numbers)
-        for rank, (passage, *numbers) in enumerate(zip(found, scores, prior, answer.posterior, strict=False))
-    )
-    cited = max(evidence, key=lambda passage: passage.posterior).passage_id if evidence else None
-    return Prediction(question.question_id, answer.text, answer.logprob, cited, evidence, seconds)

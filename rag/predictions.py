@@ -1,6 +1,7 @@
 """Predictions on disk: written in chunks that survive a kill, kept as two Parquet tables.
 
-``predictions.parquet`` has one row a question, ``retrieved.parquet`` one a question and passage.
+``predictions.parquet`` has one row a question, ``retrieved.parquet`` one a question and passage. What a row has
+several of (tokens, candidates, labels) are lists of it.
 """
 
 import json
@@ -14,7 +15,7 @@ import pyarrow.parquet as pq
 
 from rag.errors import DataError
 from rag.files import publish, write_atomically
-from rag.records import Prediction, Question, RetrievedPassage
+from rag.records import Candidate, LabelProb, Prediction, Question, RetrievedPassage, TokenEvidence
 
 PREDICTIONS_FILE = "predictions.parquet"
 RETRIEVED_FILE = "retrieved.parquet"
@@ -28,8 +29,18 @@ _PREDICTION_SCHEMA = pa.schema(
         ("cited_passage_id", pa.string()),
         ("seconds", pa.float64()),
         ("error", pa.string()),
+        ("tokens", pa.list_(pa.struct([("text", pa.string()), ("posterior", pa.list_(pa.float32()))]))),
+        ("candidates", pa.list_(pa.struct([("text", pa.string()), ("logprob", pa.float64())]))),
+        ("label_probs", pa.list_(pa.struct([("label", pa.string()), ("prob", pa.float64())]))),
+        ("truncated", pa.int32()),
     ]
 )
+_PARTS: dict[str, Callable[..., Any]] = {
+    "retrieved": RetrievedPassage,
+    "candidates": Candidate,
+    "label_probs": LabelProb,
+    "tokens": lambda text, posterior: TokenEvidence(text, tuple(posterior)),
+}
 _RETRIEVED_SCHEMA = pa.schema(
     [
         ("question_id", pa.string()),
@@ -72,17 +83,28 @@ def predict_to_folder(
 
 def read_predictions(folder: Path) -> list[Prediction]:
     """The predictions of a folder with their passages, in the order of their questions."""
-    evidence: dict[str, list[RetrievedPassage]] = {}
+    evidence: dict[str, list[dict[str, Any]]] = {}
     for row in pq.read_table(folder / RETRIEVED_FILE).to_pylist():
-        evidence.setdefault(row["question_id"], []).append(RetrievedPassage(**row))
+        evidence.setdefault(row["question_id"], []).append(row)
     return [
-        Prediction(**row, retrieved=tuple(evidence.get(row["question_id"], ())))
+        _prediction(row | {"retrieved": evidence.get(row["question_id"], ())})
         for row in pq.read_table(folder / PREDICTIONS_FILE).to_pylist()
     ]
 
 
+def _row(prediction: Prediction) -> dict[str, Any]:
+    """The prediction as nested mappings and lists, and back with ``_prediction``."""
+    parts = {name: [part._asdict() for part in getattr(prediction, name)] for name in _PARTS}
+    return prediction._asdict() | parts
+
+
+def _prediction(row: dict[str, Any]) -> Prediction:
+    parts = {name: tuple(make(**part) for part in row[name]) for name, make in _PARTS.items()}
+    return Prediction(**(row | parts))
+
+
 def _line(prediction: Prediction) -> str:
-    row = prediction._asdict() | {"retrieved": [passage._asdict() for passage in prediction.retrieved]}
+    row = _row(prediction)
     row["logprob"] = prediction.logprob if math.isfinite(prediction.logprob) else None
     return json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n"
 
@@ -91,14 +113,13 @@ def _read_chunk(path: Path) -> Iterator[Prediction]:
     with path.open(encoding="utf-8", newline="\n") as file:
         for line in file:
             row: dict[str, Any] = json.loads(line)
-            row["retrieved"] = tuple(RetrievedPassage(**passage) for passage in row["retrieved"])
             row["logprob"] = -math.inf if row["logprob"] is None else row["logprob"]
-            yield Prediction(**row)
+            yield _prediction(row)
 
 
 def _write_tables(predictions: Sequence[Prediction], folder: Path) -> None:
-    rows = [{name: getattr(one, name) for name in _PREDICTION_SCHEMA.names} for one in predictions]
-    evidence = [passage._asdict() for one in predictions for passage in one.retrieved]
+    rows = [_row(one) for one in predictions]
+    evidence = [passage for row in rows for passage in row["retrieved"]]
     for name, schema, content in (
         (PREDICTIONS_FILE, _PREDICTION_SCHEMA, rows),
         (RETRIEVED_FILE, _RETRIEVED_SCHEMA, evidence),

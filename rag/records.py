@@ -55,6 +55,27 @@ class RetrievedPassage(NamedTuple):
     posterior: float  # p(z|x,y) of the prediction
 
 
+class TokenEvidence(NamedTuple):
+    """A piece of an answer of RAG-Token, one token of it, and the passages that it leans on."""
+
+    text: str  # the texts of all pieces, one after the other, are the answer; "" for the token that ends it
+    posterior: tuple[float, ...]  # p(z|x,y_<=t) by rank; sums to 1
+
+
+class Candidate(NamedTuple):
+    """One of the distinct answers that decoding found."""
+
+    text: str
+    logprob: float  # log p(y|x) in nats
+
+
+class LabelProb(NamedTuple):
+    """The probability of one label of a classification; those of all labels sum to 1."""
+
+    label: str
+    prob: float
+
+
 class Prediction(NamedTuple):
     """What a model answered to one question, with the evidence it used.
 
@@ -68,6 +89,10 @@ class Prediction(NamedTuple):
     retrieved: tuple[RetrievedPassage, ...]
     seconds: float
     error: str | None = None
+    tokens: tuple[TokenEvidence, ...] = ()  # of RAG-Token, which has a posterior for every token
+    candidates: tuple[Candidate, ...] = ()  # all distinct answers found, the prediction first; none for a label
+    label_probs: tuple[LabelProb, ...] = ()  # of a classification, in the order of the task's labels
+    truncated: int = 0  # of its passages were cut to fit into max_source_tokens
 
 
 class Reject(NamedTuple):

@@ -8,6 +8,7 @@ from rag.source_config import Frozen
 
 IndexKind = Literal["flat", "hnsw", "hnsw-sq8", "hnsw-pq", "ivf-flat", "ivf-sq8", "ivf-pq", "ivf-rabitq"]
 RetrieverKind = Literal["dense", "bm25", "hybrid"]
+SPARE = 16  # candidates beyond n_docs (and lists beyond nprobe), so that rounding inside FAISS cannot change a result
 
 
 class EncoderConfig(Frozen):
@@ -59,6 +60,20 @@ class IndexConfig(Frozen):
     recall_questions: int = Field(200, ge=1)
     min_recall: float = Field(0.95, ge=0, le=1)  # of the approximate index against exact search
     min_known_items: float = Field(0.6, ge=0, le=1)  # of titles, as questions, that find their own page in the first 20
+
+    @property
+    def steady_n_docs(self) -> int | None:
+        """Up to so many passages a search looks at the same candidates, so that fewer are the first of more; None: any.
+
+        >>> IndexConfig(kind="hnsw").steady_n_docs, IndexConfig(kind="ivf-pq").steady_n_docs
+        (112, 184)
+        """
+        if self.kind in ("flat", "ivf-flat"):
+            return None
+        graph, compressed = self.ef_search - SPARE, self.rerank - SPARE
+        if self.kind == "auto":
+            return min(graph, compressed)
+        return graph if self.kind == "hnsw" else compressed
 
 
 class Bm25Config(Frozen):

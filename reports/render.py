@@ -109,4 +109,4 @@ def _source(name: str) -> str:
     return resources.files("reports").joinpath("templates", name).read_text(encoding="utf-8")
 
 
-_SCORES = ("open_qa", "classification", "generation", "diversity", "other")
+_SCORES = ("open_qa", "classification", "generation", "diversity", "calibration", "other")

@@ -48,8 +48,9 @@ def artifacts_of(store: Store, run_id: str) -> set[str]:
 
 
 def metrics_of(store: Store, run_id: str) -> list[Mapping[str, Any]]:
-    """The stored metrics of a run. Raises StoreError where it has none."""
-    found = store.query("SELECT * FROM metrics WHERE run_id = ?", [run_id]).records()
+    """The stored metrics of a run, those of its sweeps too. Raises StoreError where it has none."""
+    sql = "FROM metrics WHERE run_id = $1 UNION ALL BY NAME FROM n_docs_sweep WHERE run_id = $1"
+    found = store.query(sql, [run_id]).records()
     if not found:
         raise StoreError(f"{run_id} has no metrics; it was stopped before its first evaluation: run it again")
     return list(found)

@@ -1,5 +1,6 @@
 """Sample predictions with their passages, for people to look at."""
 
+import json
 import re
 from typing import Any, NamedTuple
 
@@ -30,6 +31,21 @@ class SamplePassage(NamedTuple):
     cited: bool
 
 
+class SampleToken(NamedTuple):
+    """A token of an answer, and its posterior over the passages in their order."""
+
+    text: str
+    posterior: tuple[float, ...]
+
+
+class SampleLabel(NamedTuple):
+    """A label with its probability, and that after calibration where there is one."""
+
+    label: str
+    prob: float
+    calibrated: float | None
+
+
 class SampleAnswer(NamedTuple):
     """What one model answered."""
 
@@ -41,6 +57,8 @@ class SampleAnswer(NamedTuple):
     seconds: float | None
     error: str | None
     passages: tuple[SamplePassage, ...]
+    tokens: tuple[SampleToken, ...]  # of RAG-Token
+    labels: tuple[SampleLabel, ...]  # of a classification
 
 
 class Sample(NamedTuple):
@@ -102,15 +120,29 @@ def _sample(snapshot: Snapshot, run_id: str, question: dict[str, Any]) -> Sample
     key = [run_id, question["task"], question["split"], question["question_id"]]
     rows = snapshot.query(f"SELECT * FROM predictions WHERE {_OF_QUESTION} ORDER BY model, corpus", key).records()
     passages = snapshot.query(f"SELECT * FROM retrieved_passages WHERE {_OF_QUESTION} ORDER BY rank", key).records()
+    leaning = snapshot.query(f"SELECT * FROM token_posteriors WHERE {_OF_QUESTION}", key).records()
+    tokens = {(row["model"], row["corpus"]): _tokens(row) for row in leaning}
     answers = tuple(question["answers"])
     predictions = []
     for row in rows:
         behind = [p for p in passages if (p["model"], p["corpus"]) == (row["model"], row["corpus"])]
         shown = tuple(_passage(p, answers, row["cited_passage_id"]) for p in behind)
         fields = (row["text"], row["logprob"], row["score"], row["seconds"], row["error"])
-        predictions.append(SampleAnswer(row["model"], row["corpus"], *fields, shown))
+        parts = (shown, tokens.get((row["model"], row["corpus"]), ()), _labels(row))
+        predictions.append(SampleAnswer(row["model"], row["corpus"], *fields, *parts))
     titles = tuple(question["titles"] or ())
     return Sample(question["question_id"], question["text"], answers, titles, tuple(predictions))
+
+
+def _tokens(row: dict[str, Any]) -> tuple[SampleToken, ...]:
+    """Those that are seen: the one that ends the answer has no text."""
+    pairs = zip(row["tokens"], row["posteriors"], strict=True)
+    return tuple(SampleToken(text, tuple(posterior)) for text, posterior in pairs if text)
+
+
+def _labels(row: dict[str, Any]) -> tuple[SampleLabel, ...]:
+    given, after = (json.loads(row[name] or "{}") for name in ("label_probs_json", "calibrated_probs_json"))
+    return tuple(SampleLabel(label, prob, after.get(label)) for label, prob in given.items())
 
 
 def _passage(row: dict[str, Any], answers: tuple[str, ...], cited: str | None) -> SamplePassage:

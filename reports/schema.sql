@@ -177,6 +177,10 @@ CREATE TABLE IF NOT EXISTS predictions (
     score DOUBLE,
     seconds DOUBLE,
     error VARCHAR,
+    cited_has_answer BOOLEAN,
+    n_candidates INTEGER,
+    label_probs_json JSON,
+    calibrated_probs_json JSON,
     PRIMARY KEY (run_id, model, task, corpus, split, question_id)
 );
 COMMENT ON TABLE predictions IS 'What each model answered to each question.';
@@ -193,6 +197,10 @@ COMMENT ON COLUMN predictions.cited_passage_id IS 'The passage with the largest 
 COMMENT ON COLUMN predictions.score IS 'Score of this one prediction by the first metric of its task, 0 to 1; NULL where it has none.';
 COMMENT ON COLUMN predictions.seconds IS 'Time for this question (its share of the batch).';
 COMMENT ON COLUMN predictions.error IS 'Why there is no prediction; NULL where there is one.';
+COMMENT ON COLUMN predictions.cited_has_answer IS 'Whether a gold answer stands in the cited passage; NULL where that is not defined for the task.';
+COMMENT ON COLUMN predictions.n_candidates IS 'Distinct answers that decoding found, this one among them; NULL for a classification.';
+COMMENT ON COLUMN predictions.label_probs_json IS 'Classification: the probability of every label, which sum to 1; NULL for other tasks.';
+COMMENT ON COLUMN predictions.calibrated_probs_json IS 'The same at the temperature that was fitted on the dev split; NULL where none was.';
 
 CREATE TABLE IF NOT EXISTS retrieved_passages (
     run_id VARCHAR NOT NULL,
@@ -227,6 +235,27 @@ COMMENT ON COLUMN retrieved_passages.prior IS 'p(z given x), over the retrieved 
 COMMENT ON COLUMN retrieved_passages.posterior IS 'p(z given x, y) of the prediction.';
 COMMENT ON COLUMN retrieved_passages.has_answer IS 'Whether a gold answer stands in the passage; NULL where that is not defined for the task.';
 
+CREATE TABLE IF NOT EXISTS token_posteriors (
+    run_id VARCHAR NOT NULL,
+    model VARCHAR NOT NULL,
+    task VARCHAR NOT NULL,
+    corpus VARCHAR NOT NULL DEFAULT '',
+    split VARCHAR NOT NULL DEFAULT 'test',
+    question_id VARCHAR NOT NULL,
+    tokens VARCHAR[] NOT NULL,
+    posteriors FLOAT[][] NOT NULL,
+    PRIMARY KEY (run_id, model, task, corpus, split, question_id)
+);
+COMMENT ON TABLE token_posteriors IS 'Which passage each token of a RAG-Token prediction leans on; predictions of other models have no row.';
+COMMENT ON COLUMN token_posteriors.run_id IS 'The run.';
+COMMENT ON COLUMN token_posteriors.model IS 'The model.';
+COMMENT ON COLUMN token_posteriors.task IS 'The task.';
+COMMENT ON COLUMN token_posteriors.corpus IS 'The passage index that was searched.';
+COMMENT ON COLUMN token_posteriors.split IS 'train, dev or test.';
+COMMENT ON COLUMN token_posteriors.question_id IS 'The question.';
+COMMENT ON COLUMN token_posteriors.tokens IS 'The prediction in pieces, a piece a token; that which ends it is empty.';
+COMMENT ON COLUMN token_posteriors.posteriors IS 'For every token a list over the ranks of retrieved_passages: p(z given x and the tokens so far), which sums to 1.';
+
 -- ---------------------------------------------------------------------------------------------------------------------
 -- Numbers
 -- ---------------------------------------------------------------------------------------------------------------------
@@ -248,6 +277,7 @@ CREATE TABLE IF NOT EXISTS metrics (
     unit VARCHAR NOT NULL DEFAULT 'fraction',
     signature VARCHAR NOT NULL DEFAULT '',
     fingerprint VARCHAR,
+    decoding_json JSON,
     PRIMARY KEY (run_id, model, task, corpus, split, name)
 );
 COMMENT ON TABLE metrics IS 'One row a measured number, with what is needed to trust it.';
@@ -267,6 +297,44 @@ COMMENT ON COLUMN metrics.n_errors IS 'Questions that failed; counted here, neve
 COMMENT ON COLUMN metrics.unit IS 'fraction, or another unit.';
 COMMENT ON COLUMN metrics.signature IS 'Normaliser, version and options that define the number.';
 COMMENT ON COLUMN metrics.fingerprint IS 'Artifact with the predictions it was computed from.';
+COMMENT ON COLUMN metrics.decoding_json IS 'How the predictions were made: n_docs, beams, kind of decoding; NULL where nothing was decoded.';
+
+CREATE TABLE IF NOT EXISTS n_docs_sweep (
+    run_id VARCHAR NOT NULL,
+    model VARCHAR NOT NULL,
+    task VARCHAR NOT NULL,
+    corpus VARCHAR NOT NULL,
+    split VARCHAR NOT NULL DEFAULT 'test',
+    n_docs INTEGER NOT NULL,
+    name VARCHAR NOT NULL,
+    value DOUBLE,
+    low DOUBLE,
+    high DOUBLE,
+    n BIGINT NOT NULL,
+    n_expected BIGINT NOT NULL,
+    n_errors BIGINT NOT NULL DEFAULT 0,
+    unit VARCHAR NOT NULL DEFAULT 'fraction',
+    signature VARCHAR NOT NULL DEFAULT '',
+    fingerprint VARCHAR,
+    PRIMARY KEY (run_id, model, task, corpus, split, n_docs, name)
+);
+COMMENT ON TABLE n_docs_sweep IS 'The metrics of a model with more and fewer passages: one retrieval, of which it reads the first n_docs.';
+COMMENT ON COLUMN n_docs_sweep.run_id IS 'The run.';
+COMMENT ON COLUMN n_docs_sweep.model IS 'The model; trained once, never for a number of passages.';
+COMMENT ON COLUMN n_docs_sweep.task IS 'The task.';
+COMMENT ON COLUMN n_docs_sweep.corpus IS 'The passage index.';
+COMMENT ON COLUMN n_docs_sweep.split IS 'train, dev or test.';
+COMMENT ON COLUMN n_docs_sweep.n_docs IS 'Passages a question: those that were read, and that the answers were scored with.';
+COMMENT ON COLUMN n_docs_sweep.name IS 'As in metrics.';
+COMMENT ON COLUMN n_docs_sweep.value IS 'The value; NULL where it could not be computed.';
+COMMENT ON COLUMN n_docs_sweep.low IS 'Lower end of the 95 % interval.';
+COMMENT ON COLUMN n_docs_sweep.high IS 'Upper end of the 95 % interval.';
+COMMENT ON COLUMN n_docs_sweep.n IS 'Questions scored.';
+COMMENT ON COLUMN n_docs_sweep.n_expected IS 'Questions that the split holds.';
+COMMENT ON COLUMN n_docs_sweep.n_errors IS 'Questions that failed; counted here, never scored as 0.';
+COMMENT ON COLUMN n_docs_sweep.unit IS 'fraction, or another unit.';
+COMMENT ON COLUMN n_docs_sweep.signature IS 'Normaliser, version and options that define the number.';
+COMMENT ON COLUMN n_docs_sweep.fingerprint IS 'Artifact with the predictions it was computed from.';
 
 CREATE TABLE IF NOT EXISTS comparisons (
     run_id VARCHAR NOT NULL,
@@ -573,6 +641,10 @@ CREATE OR REPLACE VIEW v_classification AS
 SELECT * FROM v_metrics WHERE name LIKE 'label\_accuracy%' ESCAPE '\';
 COMMENT ON VIEW v_classification IS 'Fact verification: label accuracy.';
 
+CREATE OR REPLACE VIEW v_calibration AS
+SELECT * FROM v_metrics WHERE name LIKE 'calibration\_error%' ESCAPE '\' OR name LIKE 'brier%';
+COMMENT ON VIEW v_calibration IS 'Fact verification: how far the probabilities of labels can be believed, as the model gives them and, where a temperature was fitted, at that.';
+
 CREATE OR REPLACE VIEW v_retrievers AS
 SELECT *,
        substr(model, length('retriever:') + 1) AS retriever,
@@ -585,7 +657,7 @@ COMMENT ON VIEW v_retrievers IS 'Retrievers scored alone: measure and k are the 
 CREATE OR REPLACE VIEW v_retrieval AS
 SELECT * FROM v_metrics
 WHERE NOT starts_with(model, 'retriever:')
-  AND (name LIKE 'answer\_in\_passage%' ESCAPE '\' OR name LIKE 'recall\_at%' ESCAPE '\' OR name LIKE 'precision\_at%' ESCAPE '\'
+  AND (name LIKE 'answer\_in\_%' ESCAPE '\' OR name LIKE 'recall\_at%' ESCAPE '\' OR name LIKE 'precision\_at%' ESCAPE '\'
        OR name LIKE 'correct\_without%' ESCAPE '\' OR name LIKE 'gold\_%' ESCAPE '\');
 COMMENT ON VIEW v_retrieval IS 'What models read: answer or gold page among the passages of a prediction, and what is right without either.';
 
@@ -599,6 +671,7 @@ ANTI JOIN (
     SELECT run_id, model, task, corpus, split, name FROM v_open_qa
     UNION ALL SELECT run_id, model, task, corpus, split, name FROM v_generation
     UNION ALL SELECT run_id, model, task, corpus, split, name FROM v_classification
+    UNION ALL SELECT run_id, model, task, corpus, split, name FROM v_calibration
     UNION ALL SELECT run_id, model, task, corpus, split, name FROM v_retrieval
     UNION ALL SELECT run_id, model, task, corpus, split, name FROM v_retrievers
     UNION ALL SELECT run_id, model, task, corpus, split, name FROM v_diversity
@@ -659,6 +732,15 @@ WHERE NOT spellable
 GROUP BY run_id, model, position, answers_of, question_id;
 COMMENT ON VIEW v_swap_unspellable IS 'Offices whose answer the vocabulary of the generator cannot spell.';
 
+CREATE OR REPLACE VIEW v_n_docs_sweep AS
+SELECT s.*,
+       concat_ws('; ', CASE WHEN r.status IS DISTINCT FROM 'complete' THEN 'the run is not complete' END,
+                 CASE WHEN s.n < s.n_expected THEN (s.n_expected - s.n) || ' of ' || s.n_expected || ' not scored' END
+       ) AS partial_reason,
+       partial_reason <> '' AS partial
+FROM n_docs_sweep AS s LEFT JOIN runs AS r USING (run_id);
+COMMENT ON VIEW v_n_docs_sweep IS 'Metrics by the number of passages, with partial = true and the reason where a number must not be quoted as whole.';
+
 CREATE OR REPLACE VIEW v_comparisons AS
 SELECT c.*, r.status IS DISTINCT FROM 'complete' AS partial
 FROM comparisons AS c LEFT JOIN runs AS r USING (run_id);
@@ -703,8 +785,8 @@ FROM (
 COMMENT ON VIEW v_checks IS 'Data checks, one row a suite over all its shards; it holds where nothing critical failed.';
 
 CREATE OR REPLACE VIEW v_caveats AS
-SELECT run_id, name, expectation, message FROM checks WHERE suite = 'encoders' AND NOT success;
-COMMENT ON VIEW v_caveats IS 'Warnings that a study overrode (encoder.allow_mismatch): every number of the run must be read with them.';
+SELECT run_id, name, expectation, message FROM checks WHERE suite IN ('encoders', 'checkpoints') AND NOT success;
+COMMENT ON VIEW v_caveats IS 'Warnings that a study overrode (encoder.allow_mismatch), and what a checkpoint does not say: every number of the run must be read with them.';
 
 CREATE OR REPLACE VIEW v_rejects AS
 SELECT run_id, stage, name, source, reason, count(*) AS n_rejected, arg_min(text, row) AS first_text, min(row) AS first_row

@@ -7,10 +7,11 @@ Every number comes from a view of ``schema.sql``; here it only gets its place. `
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from reports import evidence, retrieval_tables
+from reports import evidence, retrieval_tables, sweep_table
 from reports.cells import DASH, Cell, Column, Link, ReportTable, headings, interval, p_text, percent
 from reports.errors import StoreError
 from reports.formats import to_latex, to_markdown, to_terminal_rows
+from reports.metric_names import METRIC_ORDER, metric_label
 from reports.store import Snapshot
 
 __all__ = ["RESULT_KEYS", "ReportTable", "known_run", "report_tables", "to_latex", "to_markdown", "to_terminal_rows"]
@@ -20,9 +21,11 @@ RESULT_KEYS = (
     "classification",
     "generation",
     "diversity",
+    "calibration",
     "swap",
     "swap_missing",
     "swap_unspellable",
+    "n_docs_sweep",
     "comparisons",
     "expected",
     *retrieval_tables.BUILDERS,
@@ -37,6 +40,12 @@ _PIVOTS = {
         "Percent, 95 % interval below. Exact match: the normalised prediction equals one of the answers.",
     ),
     "classification": ("v_classification", "Fact verification", "Label accuracy in percent, 95 % interval below."),
+    "calibration": (
+        "v_calibration",
+        "Probabilities of labels",
+        "Calibration error and Brier score (halved) in percent, 95 % interval below; 0 is best. Calibrated: at a "
+        "temperature that was fitted on the dev split.",
+    ),
     "generation": (
         "v_generation",
         "Answer and question generation",
@@ -46,25 +55,11 @@ _PIVOTS = {
     "retrieval": (
         "v_retrieval",
         "What the models read",
-        "Percent of questions, 95 % interval below. Answer in a passage: a gold answer stands in one of the passages.",
+        "Percent of questions, 95 % interval below. Answer in a passage: a gold answer stands in one of the passages; "
+        "the cited one has the largest posterior.",
     ),
     "other": ("v_other_metrics", "Other metrics", "In their own units, 95 % interval below."),
 }
-
-_LABELS = {
-    "exact_match": "exact match",
-    "regex_match": "regex match",
-    "f1": "F1",
-    "bleu_1": "BLEU-1",
-    "rouge_l": "ROUGE-L",
-    "q_bleu_1": "Q-BLEU-1",
-    "label_accuracy": "label accuracy",
-    "label_accuracy_2way": "label accuracy, 2-way",
-    "answer_in_passage": "answer in a passage",
-    "correct_without_passage": "right where no passage holds the answer",
-    "distinct_trigram_ratio": "distinct tri-grams",
-}
-_ORDER = {name: place for place, name in enumerate(_LABELS)}
 
 
 def report_tables(snapshot: Snapshot, run_id: str) -> dict[str, ReportTable]:
@@ -78,6 +73,7 @@ def report_tables(snapshot: Snapshot, run_id: str) -> dict[str, ReportTable]:
         "swap": swap_table,
         "swap_missing": _offices("v_swap_missing", "Answers that no index holds", _MISSING),
         "swap_unspellable": _offices("v_swap_unspellable", "Answers that the generator cannot spell", _UNSPELLABLE),
+        "n_docs_sweep": sweep_table.sweep_table,
         "comparisons": comparison_table,
         "expected": expected_table,
         **retrieval_tables.BUILDERS,
@@ -98,15 +94,6 @@ def known_run(snapshot: Snapshot, run_id: str) -> Mapping[str, Any]:
     return rows[0]
 
 
-def metric_label(name: str) -> str:
-    """A metric's name for people.
-
-    >>> metric_label("answer_in_passage_at_10"), metric_label("bleu_1")
-    ('answer in passage at 10', 'BLEU-1')
-    """
-    return _LABELS.get(name, name.replace("_", " "))
-
-
 def _pivot_of(key: str) -> Callable[[Snapshot, str], ReportTable]:
     view, title, caption = _PIVOTS[key]
 
@@ -121,7 +108,9 @@ def _pivot(key: str, title: str, caption: str, rows: Iterable[Mapping[str, Any]]
     """Models and passage indexes down, tasks and metrics across."""
     cells = {((row["model"], row["corpus"]), (row["task"], row["split"], row["name"])): row for row in rows}
     lines = sorted({line for line, _ in cells}, key=lambda line: (line[0] != "gold", line))
-    across = sorted({place for _, place in cells}, key=lambda place: (*place[:2], _ORDER.get(place[2], 99), place[2]))
+    across = sorted(
+        {place for _, place in cells}, key=lambda place: (*place[:2], METRIC_ORDER.get(place[2], 99), place[2])
+    )
     one_split = len({split for _, split, _ in across}) <= 1
     columns = [Column("model"), Column("passage index")]
     for task, split, name in across:

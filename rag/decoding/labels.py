@@ -1,10 +1,10 @@
-"""Classification by single label tokens, as for FEVER: where RAG-Sequence and RAG-Token are the same.
+"""Classification, as for FEVER, by single label tokens or by a head: where RAG-Sequence and RAG-Token are the same.
 
 Section 3.4 of the paper maps each class to one output token. Only that token is scored: with the end of
-sequence as a second one, the two families would part again.
+sequence as a second one, the two families would part again. Appendix E has a head instead.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import torch
@@ -13,6 +13,8 @@ from torch import Tensor
 
 from rag.errors import ConfigError
 from rag.modeling.generator import EncodedPassages, Generator
+from rag.modeling.label_head import require_head
+from rag.modeling.models import RagModel
 from rag.modeling.tokenizer import GeneratorTokenizer
 
 
@@ -65,6 +67,27 @@ def classify(
         given = torch.full((logprobs.shape[0],), token, device=logprobs.device)
         logprobs, state = generator.step(given, state)
     chosen = logprobs[:, list(token_ids.values())].view(*prior_logprobs.shape, len(token_ids)).transpose(1, 2)
-    joint = prior_logprobs[:, None, :] + chosen
+    return _marginalized(prior_logprobs, chosen)
+
+
+@torch.inference_mode()
+def classify_by_head(
+    model: RagModel,
+    encoded: EncodedPassages,
+    prior_logprobs: Float[Tensor, "batch n_docs"],
+    claims: Sequence[str],
+    labels: Sequence[str],
+) -> LabelScores:
+    """p(label|x) = sum_z p(z|x) p(label|x,z) by the head of the model, which knows these labels in this order.
+
+    Source: appendix E of the paper. Raises ConfigError for a model without such a head.
+    """
+    require_head(model.head, labels)
+    by_passage = model.label_logprobs(encoded, model.generator.targets(list(claims)))
+    return _marginalized(prior_logprobs, by_passage.transpose(1, 2))
+
+
+def _marginalized(prior_logprobs: Tensor, by_passage: Float[Tensor, "batch labels n_docs"]) -> LabelScores:
+    joint = prior_logprobs[:, None, :] + by_passage
     by_label = torch.logsumexp(joint, dim=2)
     return LabelScores(by_label.softmax(dim=1), by_label.logsumexp(dim=1).exp(), joint.softmax(dim=2))

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from rag.decoding import token_level
@@ -39,7 +39,7 @@ def thorough(
     proposals = _propose(generator, encoded, prior_logprobs, options)
     token_ids = [list(dict.fromkeys(one.token_ids for one in question)) for question in proposals]
     results = []
-    for number, scored in enumerate(_score(generator, encoded, prior_logprobs, token_ids)):
+    for number, scored in enumerate(_score(generator, encoded, prior_logprobs, proposals)):
         ended = {one.token_ids: one.finished for one in proposals[number]}
         results.append(
             _ranked(
@@ -107,40 +107,46 @@ def _propose(
 
 
 def _score(
-    generator: Generator, encoded: EncodedPassages, prior_logprobs: Tensor, token_ids: list[list[tuple[int, ...]]]
+    generator: Generator, encoded: EncodedPassages, prior_logprobs: Tensor, proposals: list[list[_Proposal]]
 ) -> Iterator[_Scored]:
     """Each question's hypotheses under each of its passages, question by question."""
     n_docs = prior_logprobs.shape[1]
-    for number, hypotheses in enumerate(token_ids):
+    for number, proposed in enumerate(proposals):
         own = encoded.select(slice(number * n_docs, (number + 1) * n_docs))
-        prior = prior_logprobs[number : number + 1]
-        scored = _Scored([], [])
-        for ids, mask in _chunks(hypotheses, n_docs, generator.pad_token_id):
-            ids, mask = ids.to(prior.device), mask.to(prior.device)
-            tokens = _token_logprobs(generator, own, ids, mask, n_docs)
-            priors = prior.expand(len(ids), -1)
-            scored.logprobs.extend(marginalize_sequence(tokens, priors, mask).tolist())
-            scored.posteriors.extend(map(tuple, posterior_logprobs(tokens, priors, mask).exp().tolist()))
-        yield scored
+        logprobs = _under_all(generator, own, prior_logprobs[number], proposed)[:, :, None]
+        priors, mask = prior_logprobs[number].expand(len(logprobs), -1), logprobs.new_ones(len(logprobs), 1).bool()
+        posteriors = posterior_logprobs(logprobs, priors, mask).exp().tolist()
+        yield _Scored(marginalize_sequence(logprobs, priors, mask).tolist(), list(map(tuple, posteriors)))
 
 
-def _chunks(hypotheses: list[tuple[int, ...]], n_docs: int, pad_token_id: int) -> Iterator[tuple[Tensor, Tensor]]:
-    longest = max(map(len, hypotheses))
-    size = max(1, _POSITIONS_AT_ONCE // (n_docs * longest))
-    for first in range(0, len(hypotheses), size):
-        yield pad_rows(hypotheses[first : first + size], pad_token_id)
+def _under_all(
+    generator: Generator, encoded: EncodedPassages, prior: Tensor, proposed: list[_Proposal]
+) -> Float[Tensor, "hypotheses n_docs"]:
+    """log p(y|x,z) of every distinct hypothesis; its search knows it already under a passage that proposed it."""
+    hypotheses = list(dict.fromkeys(one.token_ids for one in proposed))
+    unknown = torch.isfinite(prior).tolist()
+    logprobs = [[torch.nan if each else 0.0 for each in unknown] for _ in hypotheses]  # masked passages count nothing
+    for one in proposed:
+        logprobs[hypotheses.index(one.token_ids)][one.passage] = one.logprob
+    found = torch.tensor(logprobs, dtype=prior.dtype, device=prior.device)
+    for part in _chunks(_to_score(found), max(map(len, hypotheses))):
+        ids, mask = pad_rows([hypotheses[place] for place in part.flatten().tolist()], generator.pad_token_id)
+        scored = generator.token_logprobs(encoded, ids.to(prior.device), mask.to(prior.device)).sum(dim=1)
+        before = found.T.gather(1, part)
+        found.T.scatter_(1, part, torch.where(before.isnan(), scored.view(part.shape).to(found.dtype), before))
+    return found
 
 
-def _token_logprobs(
-    generator: Generator,
-    encoded: EncodedPassages,
-    ids: Int[Tensor, "hypotheses target_len"],
-    mask: Bool[Tensor, "hypotheses target_len"],
-    n_docs: int,
-) -> Float[Tensor, "hypotheses n_docs target_len"]:
-    """log p(y_t|x,z,y_<t) of every hypothesis under every passage."""
-    by_passage = generator.token_logprobs(encoded, ids.repeat(n_docs, 1), mask.repeat(n_docs, 1))
-    return by_passage.view(n_docs, *ids.shape).transpose(0, 1)
+def _to_score(logprobs: Float[Tensor, "hypotheses n_docs"]) -> Int[Tensor, "n_docs most"]:
+    """The hypotheses that each passage has not scored, as many for all: who lacks fewer scores some once more."""
+    lacking = logprobs.isnan().T
+    most = int(lacking.sum(dim=1).max())
+    return lacking.long().argsort(dim=1, descending=True, stable=True)[:, :most]
+
+
+def _chunks(places: Int[Tensor, "n_docs open"], longest: int) -> Iterator[Int[Tensor, "n_docs part"]]:
+    size = max(1, _POSITIONS_AT_ONCE // (len(places) * longest))
+    yield from (part for part in torch.split(places, size, dim=1) if part.numel())
 
 
 def _ranked(hypotheses: Iterator[Hypothesis]) -> Hypotheses:

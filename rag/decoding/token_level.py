@@ -12,9 +12,9 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from rag.decoding.hypotheses import BeamOptions, Hypotheses, Hypothesis
-from rag.modeling.generator import DecoderState, EncodedPassages, Generator
-from rag.modeling.marginalize import posterior_logprobs, token_posterior_logprobs
+from rag.decoding import rules
+from rag.decoding.hypotheses import BeamOptions, Hypotheses, mixture_hypothesis
+from rag.modeling.generator import EncodedPassages, Generator
 
 # Finished questions are taken out of the batch when they make up this share of it: copying the keys of those
 # that remain costs about as much as one step for all.
@@ -37,6 +37,8 @@ def beam(
     """
     if generator.training:
         raise ValueError("the generator is in training mode, where dropout makes decoding random; call eval() first")
+    if not len(prior_logprobs):
+        return []
     search = _Search(generator, encoded, prior_logprobs, options)
     while search.running:
         search.step()
@@ -69,19 +71,9 @@ class _Question:
             self.done = self.options.early_stopping or best_possible <= self.kept[-1].score
 
     def hypotheses(self, prior: Tensor) -> Hypotheses:
-        return tuple(_hypothesis(finished, prior[None]) for finished in self.kept)
-
-
-def _hypothesis(finished: _Finished, prior: Tensor) -> Hypothesis:
-    if prior.shape[1] == 1:
-        return Hypothesis(tuple(finished.token_ids), finished.logprob, (1.0,), (), finished.ended)
-    tokens = torch.tensor(finished.token_logprobs, device=prior.device).T[None]
-    mask = torch.ones(1, tokens.shape[2], dtype=torch.bool, device=prior.device)
-    posterior = posterior_logprobs(tokens, prior, mask)[0].exp().tolist()
-    by_token = token_posterior_logprobs(tokens, prior, mask)[0].exp().T.tolist()
-    return Hypothesis(
-        tuple(finished.token_ids), finished.logprob, tuple(posterior), tuple(map(tuple, by_token)), finished.ended
-    )
+        return tuple(
+            mixture_hypothesis(one.token_ids, one.logprob, one.token_logprobs, prior, one.ended) for one in self.kept
+        )
 
 
 class _Choice(NamedTuple):
@@ -111,9 +103,7 @@ class _Search:
         self.scores = prior_logprobs.new_zeros(batch, 1)
         self.tokens = torch.zeros(batch, 1, 0, dtype=torch.long, device=prior_logprobs.device)
         self.token_logprobs = prior_logprobs.new_zeros(batch, 1, 0, self.n_docs)
-        self.next_logprobs, self.state = (
-            generator.start(encoded) if batch else (prior_logprobs, DecoderState(encoded, ()))
-        )
+        self.next_logprobs, self.state = generator.start(encoded)
 
     @property
     def running(self) -> bool:
@@ -142,11 +132,7 @@ class _Search:
     def _choose(self, mixture: Tensor) -> _Choice:
         """Twice as many continuations as beams, so that enough remain even if half of them end."""
         active, beams, vocab = mixture.shape
-        forced = self.generator.first_token_ids
-        if self.length < len(forced):
-            barred = torch.ones(vocab, dtype=torch.bool, device=mixture.device)
-            barred[forced[self.length]] = False
-            mixture = mixture.masked_fill(barred, -torch.inf)
+        mixture = rules.bar(mixture, self.tokens, self.options, self.generator)
         totals = (self.scores[:, :, None] + mixture).view(active, beams * vocab)
         logprobs, places = totals.topk(min(2 * self.options.num_beams, beams * vocab), dim=1)
         return _Choice(logprobs, places // vocab, places % vocab)

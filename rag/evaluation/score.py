@@ -6,16 +6,16 @@ it is never scored as 0. An empty prediction is an answer, and wrong.
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from rag.errors import DataError
 from rag.evaluation.answers import RegexMode, exact_match, f1, regex_match, same_label
+from rag.evaluation.calibration import BINS, at_temperature, brier_scores, confidence_gaps, ece_of_sums, gold_label
 from rag.evaluation.generation import bleu_1_counts, bleu_1_of_sums, rouge_l_scores, trigrams
 from rag.evaluation.q_bleu import q_bleu_1_scores
-from rag.evaluation.retrieval import first_rank_with_answer
+from rag.evaluation.retrieval import answer_in_passage, first_rank_with_answer
 from rag.evaluation.scorer import Scorer, Scores, Values, refuse_repeats
 from rag.evaluation.statistics import Interval, bootstrap_interval, jackknife_interval
 from rag.records import Prediction, Question, TaskName
@@ -38,15 +38,22 @@ def _values(name: str, values: Sequence[float], pairs: Sequence[_Pair], signatur
 
 
 def score_task(
-    task: TaskName, questions: Sequence[Question], predictions: Sequence[Prediction], seed: int, patterns: bool = False
+    task: TaskName,
+    questions: Sequence[Question],
+    predictions: Sequence[Prediction],
+    seed: int,
+    patterns: bool = False,
+    temperature: float | None = None,
 ) -> Scores:
     """The metrics of a task over all of its questions.
 
-    open-qa: exact_match, f1, answer_in_passage, correct_without_passage (share right of the questions whose passages
-    hold no answer); with ``patterns`` the answers are regular expressions, exact_match is DrQA's match at the start,
-    exact_match_search and exact_match_fullmatch are the other two public rules, and there is no f1.
-    fever: label_accuracy over three labels, label_accuracy_2way over the claims whose gold label is
-    not NOT ENOUGH INFO. msmarco: bleu_1, rouge_l, distinct_trigram_ratio, without the unanswerable questions.
+    open-qa: exact_match, f1, answer_in_passage, answer_in_cited_passage (the one with the largest posterior),
+    correct_without_passage (share right of the questions whose passages hold no answer); with ``patterns`` the answers
+    are regular expressions, exact_match is DrQA's match at the start, exact_match_search and exact_match_fullmatch are
+    the other two public rules, and there is no f1. fever: label_accuracy over three labels, label_accuracy_2way over
+    the claims whose gold label is not NOT ENOUGH INFO, and where the predictions have probabilities of all labels
+    calibration_error and brier, with a ``temperature`` calibration_error_calibrated and brier_calibrated too.
+    msmarco: bleu_1, rouge_l, distinct_trigram_ratio, without the unanswerable questions.
     jeopardy: bleu_1, q_bleu_1, distinct_trigram_ratio. Every metric has n + n_errors = n_expected.
     Raises DataError for a duplicate or unknown id, for no question, and for a question without the gold it needs.
     """
@@ -56,8 +63,8 @@ def score_task(
     scorer = Scorer(len(scoreable) - len(pairs), seed)
     if len(scoreable) < len(questions):
         notes.append(f"{len(questions) - len(scoreable)} of {len(questions)} questions are unanswerable: not scored")
-    score = partial(_score_open_qa, patterns=patterns) if task == "open-qa" else _TASKS[task]
-    score(scorer, pairs)
+    options: dict[TaskName, dict[str, Any]] = {"open-qa": {"patterns": patterns}, "fever": {"temperature": temperature}}
+    _TASKS[task](scorer, pairs, **options.get(task, {}))
     return Scores(scorer.metrics, scorer.per_question, notes + scorer.notes)
 
 
@@ -104,6 +111,8 @@ def _score_open_qa(scorer: Scorer, pairs: list[_Pair], patterns: bool) -> None:
     match = f"match:{'regex-search' if patterns else 'dpr-string'}"
     found = f"{match}|agg:any-passage-any-answer|n_docs:{n_docs}"
     scorer.proportion(_values("answer_in_passage", [float(hit) for hit in held], pairs, found))
+    cited = [float(_cited_holds_answer(pair, patterns)) for pair in pairs]
+    scorer.proportion(_values("answer_in_cited_passage", cited, pairs, f"{match}|of:largest-posterior|n_docs:{n_docs}"))
     without = [(pair, one) for pair, one, hit in zip(pairs, right, held, strict=True) if not hit]
     rule = f"{rule}|of:no-passage-holds-an-answer|{match}|n_docs:{n_docs}"
     values = [one for _, one in without]
@@ -136,7 +145,13 @@ def _passages_hold_answer(pair: _Pair, patterns: bool) -> bool:
     return first_rank_with_answer(texts, pair.question.answers, patterns) is not None
 
 
-def _score_fever(scorer: Scorer, pairs: list[_Pair]) -> None:
+def _cited_holds_answer(pair: _Pair, patterns: bool) -> bool:
+    made = pair.prediction
+    cited = (passage.text for passage in made.retrieved if passage.passage_id == made.cited_passage_id)
+    return any(answer_in_passage(text, pair.question.answers, patterns) for text in cited)
+
+
+def _score_fever(scorer: Scorer, pairs: list[_Pair], temperature: float | None) -> None:
     right = [float(same_label(pair.prediction.text, pair.question.answers[0])) for pair in pairs]
     scorer.proportion(_values("label_accuracy", right, pairs, "labels:3|match:upper"))
     two_way = [
@@ -147,6 +162,25 @@ def _score_fever(scorer: Scorer, pairs: list[_Pair]) -> None:
     rule = "labels:2|gold-nei:removed|predicted-nei:wrong|match:upper"
     values = [one for _, one in two_way]
     scorer.proportion(_values("label_accuracy_2way", values, [pair for pair, _ in two_way], rule))
+    if pairs and all(pair.prediction.label_probs for pair in pairs):
+        _score_calibration(scorer, pairs, temperature)
+
+
+def _score_calibration(scorer: Scorer, pairs: list[_Pair], temperature: float | None) -> None:
+    """As the model gives its probabilities and, where a temperature was fitted, at that."""
+    probs = np.array([[prob for _, prob in pair.prediction.label_probs] for pair in pairs])
+    gold = np.array([gold_label(pair.prediction.label_probs, pair.question) for pair in pairs])
+    for ending, at in (("", 1.0), ("_calibrated", temperature)):
+        if at is None:
+            continue
+        shown = at_temperature(probs, at) if at != 1 else probs
+        rule = f"labels:{probs.shape[1]}|temperature:{at:.6g}"
+        gaps = confidence_gaps(shown, gold)
+        value = float(ece_of_sums(gaps.sum(axis=0, keepdims=True), len(pairs))[0])
+        interval = bootstrap_interval(gaps, scorer.seed, ece_of_sums)
+        name, bins = f"calibration_error{ending}", f"bins:{BINS}-equal-width|conf:largest"
+        scorer.corpus(name, value, interval, len(pairs), f"{name}|{rule}|{bins}|ci:bootstrap-1000|v1")
+        scorer.mean(_values(f"brier{ending}", brier_scores(shown, gold).tolist(), pairs, f"{rule}|halved"))
 
 
 def _score_msmarco(scorer: Scorer, pairs: list[_Pair]) -> None:
@@ -197,7 +231,8 @@ def _score_variety(scorer: Scorer, pairs: list[_Pair]) -> None:
     scorer.corpus("distinct_trigram_ratio", len(holders) / total, interval, len(pairs), signature)
 
 
-_TASKS: dict[TaskName, Callable[[Scorer, list[_Pair]], None]] = {
+_TASKS: dict[TaskName, Callable[..., None]] = {
+    "open-qa": _score_open_qa,
     "fever": _score_fever,
     "msmarco": _score_msmarco,
     "jeopardy": _score_jeopardy,

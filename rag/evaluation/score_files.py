@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from rag.evaluation.answers import normalize_answer
+from rag.evaluation.calibration import calibrated
 from rag.evaluation.retrieval import answer_in_passage
 from rag.evaluation.scorer import QuestionScore, Scores
 from rag.files import publish
@@ -21,6 +22,8 @@ _PER_QUESTION = pa.schema(
         ("normalised", pa.string()),
         ("score", pa.float64()),  # by the task's first metric that is averaged over questions
         ("has_answer", pa.list_(pa.bool_())),  # by rank, whether the passage holds an answer; null for other tasks
+        # of labels at the fitted temperature; null where none was fitted
+        ("calibrated_probs", pa.list_(pa.struct([("label", pa.string()), ("prob", pa.float64())]))),
     ]
 )
 _SCORES = pa.schema([("question_id", pa.string()), ("metric", pa.string()), ("value", pa.float64())])
@@ -32,8 +35,9 @@ def write_scores(
     predictions: Sequence[Prediction],
     scores: Scores,
     patterns: bool = False,
+    temperature: float | None = None,
 ) -> None:
-    """Write both tables; questions without a prediction have no row in the first. ``patterns``: see ``score_task``."""
+    """Write both tables; questions without a prediction have no row in the first. Options: see ``score_task``."""
     first = scores.per_question[0].metric if scores.per_question else None
     values = {one.question_id: one.value for one in scores.per_question if one.metric == first}
     gold = {question.question_id: question for question in questions}
@@ -43,6 +47,7 @@ def write_scores(
             "normalised": None if one.error else decompose(one.text) if patterns else normalize_answer(one.text),
             "score": values.get(one.question_id),
             "has_answer": _has_answer(gold[one.question_id], one, patterns),
+            "calibrated_probs": _calibrated(one, temperature),
         }
         for one in predictions
     ]
@@ -64,6 +69,12 @@ def _has_answer(question: Question, prediction: Prediction, patterns: bool) -> l
     if question.task != "open-qa":
         return None
     return [answer_in_passage(passage.text, question.answers, patterns) for passage in prediction.retrieved]
+
+
+def _calibrated(prediction: Prediction, temperature: float | None) -> list[dict[str, object]] | None:
+    if temperature is None or not prediction.label_probs:
+        return None
+    return [one._asdict() for one in calibrated(prediction.label_probs, temperature)]
 
 
 def _write(path: Path, table: pa.Table) -> None:

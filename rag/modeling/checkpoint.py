@@ -16,6 +16,11 @@ from rag.errors import CheckpointError, ConfigError
 from rag.files import write_atomically
 from rag.modeling import attention
 
+_GENERATION_CONFIG = "generation_config.json"
+# The families whose every step was compared with transformers' own; others (LED, FSMT, MVP, UMT5, Switch, BigBird-
+# Pegasus, Pegasus-X, NLLB-MoE, ProphetNet) call attention in ways of their own and would fail or be wrong.
+_FAMILIES = ("bart", "blenderbot", "m2m_100", "mbart", "mt5", "pegasus", "t5")
+
 
 def load_seq2seq(path: Path, dtype: torch.dtype = torch.float32) -> Any:
     """A transformers encoder-decoder from a local folder, in evaluation mode.
@@ -26,7 +31,7 @@ def load_seq2seq(path: Path, dtype: torch.dtype = torch.float32) -> Any:
     Raises ConfigError for a folder that is missing or of no encoder-decoder, CheckpointError for damage.
     """
     config = _read_config(path)
-    state = _read_weights(path)
+    state = read_weights(path)
     attention.register()
     with torch.random.fork_rng(devices=[]):  # the weights it draws are thrown away; the caller's seed must not move
         model = AutoModelForSeq2SeqLM.from_config(
@@ -35,6 +40,7 @@ def load_seq2seq(path: Path, dtype: torch.dtype = torch.float32) -> Any:
     _untie_if_the_file_does(model, state)
     _fuse_gelu(model)
     _load(model, state, path)
+    model.generation_config.forced_bos_token_id = _forced_bos_token_id(path)
     return model.to(dtype).eval()
 
 
@@ -49,6 +55,8 @@ def save_seq2seq(model: Any, path: Path) -> None:
             seen.add(key)
             state[name] = tensor.detach().cpu().contiguous()
     write_atomically(path / "config.json", model.config.to_json_string().encode())
+    if model.generation_config.forced_bos_token_id is not None:
+        write_atomically(path / _GENERATION_CONFIG, model.generation_config.to_json_string().encode())
     write_atomically(path / "model.safetensors", save(state, metadata={"format": "pt"}))
 
 
@@ -61,14 +69,35 @@ def _read_config(path: Path) -> Any:
         raise CheckpointError(f"{path / 'config.json'} is missing or damaged: {_first_line(error)}") from error
     if not config.is_encoder_decoder or type(config) not in AutoModelForSeq2SeqLM._model_mapping:
         raise ConfigError(f"{path} holds a {config.model_type} model; the generator must be an encoder-decoder")
-    for name in ("pad_token_id", "eos_token_id", "decoder_start_token_id"):
+    if config.model_type not in _FAMILIES:
+        raise ConfigError(
+            f"{path} holds a {config.model_type} model, which this generator does not run; use one of these families: "
+            f"{', '.join(_FAMILIES)}"
+        )
+    for name in ("pad_token_id", "eos_token_id"):
         if getattr(config, name, None) is None:
             raise CheckpointError(f"{path / 'config.json'} has no {name}; decoding cannot start or end without it")
     config.name_or_path = ""  # else the folder's path would be written into every copy
     return config
 
 
-def _read_weights(path: Path) -> dict[str, Tensor]:
+def _forced_bos_token_id(path: Path) -> int | None:
+    """The first token that the model is made to write, from where its own files say so.
+
+    transformers 5 drops it from config.json in silence, and older checkpoints have it nowhere else.
+    """
+    for name in (_GENERATION_CONFIG, "config.json"):
+        file = path / name
+        try:
+            found = json.loads(file.read_bytes()).get("forced_bos_token_id") if file.is_file() else None
+        except (ValueError, AttributeError) as error:
+            raise CheckpointError(f"{file} is damaged ({_first_line(error)}); copy it again") from error
+        if found is not None:
+            return int(found)
+    return None
+
+
+def read_weights(path: Path) -> dict[str, Tensor]:
     """All tensors of model.safetensors, or of the shards that its index names."""
     index = path / "model.safetensors.index.json"
     try:
@@ -78,7 +107,7 @@ def _read_weights(path: Path) -> dict[str, Tensor]:
     state: dict[str, Tensor] = {}
     for name in names or ["model.safetensors"]:
         file = path / name
-        if file.resolve().parent != path.resolve() or not file.is_file():
+        if Path(name).name != name or not file.is_file():  # a file may itself be a link, as in the hub's cache
             raise CheckpointError(f"{path} has no {name}; weights are read from safetensors files only")
         try:
             state |= load_file(file)

@@ -1,10 +1,10 @@
 """The sequence-to-sequence model p(y|x,z): encode passages once, score targets, and decode step by step.
 
-Any encoder-decoder of transformers with a key-value cache works (T5 and FLAN-T5, BART and its relatives). Rows
+T5, FLAN-T5 and mT5, BART, mBART, PEGASUS, Blenderbot and M2M100 work, by one interface. Rows
 are passages in the order question-major, passage-minor; several decoder rows may share one passage.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,8 +14,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 from transformers.cache_utils import DynamicCache, DynamicLayer, EncoderDecoderCache
 
+from rag.errors import CheckpointError
 from rag.files import write_atomically
-from rag.modeling import checkpoint
+from rag.modeling import attention, checkpoint
 from rag.modeling.tokenizer import GeneratorTokenizer, TargetBatch
 
 # On a CPU passages are encoded in groups of like length: short ones beside long ones would be mostly padding.
@@ -25,11 +26,14 @@ _ROWS_AT_ONCE = 8
 class KeyValues(NamedTuple):
     """The attention keys and values of one decoder layer."""
 
-    keys: Float[Tensor, "rows heads length dim"]
-    values: Float[Tensor, "rows heads length dim"]
+    keys: Float[Tensor, "passages heads length dim"]
+    values: Float[Tensor, "passages heads length dim"]
 
     def select(self, rows: Int[Tensor, "kept"] | slice) -> "KeyValues":
         return KeyValues(self.keys[rows], self.values[rows])
+
+    def first(self, length: int) -> "KeyValues":
+        return KeyValues(self.keys[:, :, :length], self.values[:, :, :length])
 
 
 class EncodedPassages(NamedTuple):
@@ -47,18 +51,25 @@ class EncodedPassages(NamedTuple):
 
 @dataclass(frozen=True)
 class DecoderState:
-    """What decoding has seen so far: keys of the tokens of every row, beside the passages they attend to."""
+    """What decoding has read so far, beside the passages it attends to.
+
+    ``past`` holds the keys of every token that any row of a passage has read, and ``history`` says which of them are
+    a row's own. So a beam that gets another history copies no keys.
+    """
 
     encoded: EncodedPassages
-    past: tuple[KeyValues, ...]
+    past: tuple[attention.ReadKeys, ...]  # one a layer
+    history: Bool[Tensor, "rows read"]
+    length: int = 0  # tokens that each row has read
 
     def select(self, rows: Int[Tensor, "rows"]) -> "DecoderState":
         """Rows repeated, dropped or put in another order; each must stay with its passage."""
-        return DecoderState(self.encoded, tuple(layer.select(rows) for layer in self.past))
+        return replace(self, history=self.history[rows])
 
     def keep(self, passages: Int[Tensor, "kept"], rows: Int[Tensor, "rows"]) -> "DecoderState":
         """Only these passages and these rows of them: what finished questions leave behind."""
-        return DecoderState(self.encoded.select(passages), self.select(rows).past)
+        past = tuple(layer.select(passages, self.history.shape[1]) for layer in self.past)
+        return DecoderState(self.encoded.select(passages), past, self.history[rows], self.length)
 
 
 class DecoderStep(NamedTuple):
@@ -86,7 +97,7 @@ class Generator(nn.Module):
         self.pad_token_id = tokenizer.pad_token_id
         self.eos_token_id = tokenizer.eos_token_id
         self.first_token_ids = tokenizer.first_token_ids
-        self.start_token_id: int = self.config.decoder_start_token_id
+        self.start_token_id = _start_token_id(self.config)
         self.eval()
 
     @classmethod
@@ -99,7 +110,10 @@ class Generator(nn.Module):
         incomplete files.
         """
         model = checkpoint.load_seq2seq(path, dtype)
-        tokenizer = GeneratorTokenizer.load(path, model.config.pad_token_id, _one_id(model.config.eos_token_id))
+        config, forced = model.config, model.generation_config.forced_bos_token_id
+        tokenizer = GeneratorTokenizer.load(path, config.pad_token_id, _one_id(config.eos_token_id), forced)
+        if config.decoder_start_token_id is None:
+            config.decoder_start_token_id = tokenizer.language_token_id
         return cls(model, tokenizer)
 
     def save(self, path: Path) -> None:
@@ -127,7 +141,7 @@ class Generator(nn.Module):
             return EncodedPassages(self._encode(ids, mask), mask)
         order = lengths.argsort(stable=True)
         parts = []
-        for rows in torch.split(order, _ROWS_AT_ONCE):
+        for rows in order.chunk(-(-len(ids) // _ROWS_AT_ONCE)):  # of equal size: 5 + 5, not 8 + 2
             width = int(lengths[rows[-1]])
             states = self._encode(ids[rows, :width], mask[rows, :width])
             parts.append(functional.pad(states, (0, 0, 0, mask.shape[1] - width)))
@@ -148,12 +162,27 @@ class Generator(nn.Module):
         ``rows`` is a multiple of the passages: row r is scored under passage r // (rows / passages). Logits are
         computed at scored positions only and normalised in float32 (float64 for a float64 model).
         """
-        start = target_ids.new_full((target_ids.shape[0], 1), self.start_token_id)
-        inputs = torch.cat([start, target_ids[:, :-1]], dim=1)
-        hidden, _ = self._decode(inputs, encoded, past=())
-        logits = self._logits(hidden[target_mask])
+        logits = self._logits(self._teacher_forced(encoded, target_ids)[target_mask])
         logprobs = -functional.cross_entropy(logits, target_ids[target_mask], reduction="none")
         return logprobs.new_zeros(target_ids.shape).masked_scatter(target_mask, logprobs)
+
+    def last_states(
+        self,
+        encoded: EncodedPassages,
+        target_ids: Int[Tensor, "rows target_len"],
+        target_mask: Bool[Tensor, "rows target_len"],
+    ) -> Float[Tensor, "rows dim"]:
+        """The decoder's state where it would write the last token of each target, the </s>, having read the others."""
+        last = target_mask.sum(dim=1) - 1
+        return self._teacher_forced(encoded, target_ids)[torch.arange(len(last), device=last.device), last]
+
+    def _teacher_forced(self, encoded: EncodedPassages, target_ids: Tensor) -> Tensor:
+        """Decoder states that predict each token of the targets from those before it."""
+        start = target_ids.new_full((target_ids.shape[0], 1), self.start_token_id)
+        inputs = torch.cat([start, target_ids[:, :-1]], dim=1)
+        # Training has no cache, so that gradient checkpointing stays possible.
+        cache = EncoderDecoderCache(DynamicCache(), _cache(encoded.cross)) if encoded.cross else None
+        return self._run_decoder(inputs, encoded, cache)
 
     def with_cross_keys(self, encoded: EncodedPassages) -> EncodedPassages:
         """The same passages with the decoder's cross-attention keys computed, once for all later calls."""
@@ -168,27 +197,33 @@ class Generator(nn.Module):
         """The first step: one row for each passage, after the start token."""
         encoded = self.with_cross_keys(encoded)
         start = encoded.attention_mask.new_full((encoded.hidden.shape[0],), self.start_token_id, dtype=torch.long)
-        return self.step(start, DecoderState(encoded, past=()))
+        nothing = tuple(attention.ReadKeys(*layer.first(0)) for layer in encoded.cross)
+        return self.step(start, DecoderState(encoded, nothing, encoded.attention_mask[:, :0]))
 
     def step(self, token_ids: Int[Tensor, "rows"], state: DecoderState) -> DecoderStep:
         """Read one more token in each row; ``rows`` is a multiple of the passages."""
-        hidden, past = self._decode(token_ids[:, None], state.encoded, state.past, keep=True)
-        logits = self._logits(hidden[:, -1])
-        return DecoderStep(torch.log_softmax(logits, dim=-1), DecoderState(state.encoded, past))
+        passages = state.encoded.hidden.shape[0]
+        own = torch.eye(len(token_ids) // max(passages, 1), dtype=torch.bool, device=token_ids.device)
+        history = torch.cat([state.history, own.repeat(passages, 1)], dim=1)
+        read = DynamicCache()
+        length = state.history.shape[1]
+        read.layers.extend(attention.SharedHistory(layer, length, state.length) for layer in state.past)
+        cache = EncoderDecoderCache(read, _cache(state.encoded.cross))
+        hidden = self._run_decoder(token_ids[:, None], state.encoded, cache, history[:, None, None])
+        logprobs = torch.log_softmax(self._logits(hidden[:, -1]), dim=-1)
+        past = tuple(layer.past for layer in read.layers)
+        return DecoderStep(logprobs, DecoderState(state.encoded, past, history, state.length + 1))
 
-    def _decode(
-        self, input_ids: Tensor, encoded: EncodedPassages, past: tuple[KeyValues, ...], keep: bool = False
-    ) -> tuple[Tensor, tuple[KeyValues, ...]]:
-        """Decoder states of the given tokens, and the keys of all tokens so far if they are to be kept."""
-        if not keep and not encoded.cross:  # training: no cache, so that gradient checkpointing stays possible
-            return self._run_decoder(input_ids, encoded, None), ()
-        cache = EncoderDecoderCache(_cache(past), _cache(encoded.cross))
-        hidden = self._run_decoder(input_ids, encoded, cache)
-        return hidden, _key_values(cache.self_attention_cache) if keep else ()
-
-    def _run_decoder(self, input_ids: Tensor, encoded: EncodedPassages, cache: EncoderDecoderCache | None) -> Tensor:
+    def _run_decoder(
+        self,
+        input_ids: Tensor,
+        encoded: EncodedPassages,
+        cache: EncoderDecoderCache | None,
+        history: Tensor | None = None,
+    ) -> Tensor:
         output = self.model.get_decoder()(
             input_ids=input_ids,
+            attention_mask=history,
             encoder_hidden_states=encoded.hidden,
             encoder_attention_mask=encoded.attention_mask,
             cache=cache,
@@ -203,7 +238,7 @@ class Generator(nn.Module):
             hidden = hidden * self.config.d_model**-0.5
         logits: Tensor = self.model.get_output_embeddings()(hidden)
         bias = getattr(self.model, "final_logits_bias", None)
-        logits = logits if bias is None else logits + bias[0]
+        logits = logits if bias is None else logits.add_(bias[0])
         return logits.float() if logits.dtype in (torch.float16, torch.bfloat16) else logits
 
 
@@ -220,6 +255,12 @@ def _cache(layers: tuple[KeyValues, ...]) -> DynamicCache:
 
 def _key_values(cache: DynamicCache) -> tuple[KeyValues, ...]:
     return tuple(KeyValues(layer.keys, layer.values) for layer in cache.layers)
+
+
+def _start_token_id(config: Any) -> int:
+    if config.decoder_start_token_id is None:
+        raise CheckpointError("config.json has no decoder_start_token_id; decoding cannot start without it")
+    return int(config.decoder_start_token_id)
 
 
 def _one_id(token_id: int | list[int]) -> int:

@@ -2,32 +2,36 @@
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
+import numpy as np
 from jaxtyping import Bool, Int
 from torch import Tensor
 
 from rag.errors import ConfigError, DataError
-from rag.modeling.tokenizer import GeneratorTokenizer, TokenizedText, pad_rows
+from rag.modeling.token_cache import TokenizedText, may_cut
+from rag.modeling.tokenizer import GeneratorTokenizer, pad_rows
 
 DEFAULT_LAYOUT = "{title} / {text} // {question}"  # what the public RAG checkpoints were trained on
 _PARTS = re.compile(r"(\{title\}|\{text\}|\{question\})")
 
 
 class GeneratorInputs(NamedTuple):
-    """Token ids for each question and passage, padded at the right; ``truncated`` counts passages that were cut."""
+    """Token ids for each question and passage, padded at the right, and how many passages of each question were cut."""
 
     input_ids: Int[Tensor, "batch n_docs source_len"]
     attention_mask: Bool[Tensor, "batch n_docs source_len"]
-    truncated: int
+    truncated: tuple[int, ...] = ()
 
 
 class _Row(NamedTuple):
-    """One text for the generator; characters start..end of it are the passage text, which may be cut."""
+    """One text for the generator; characters start..end of it are the passage text, which may be cut off."""
 
     text: str
     start: int
     end: int
+    seams: tuple[int, ...] = ()  # blanks at which the question may be told from the rest
 
 
 def assemble(
@@ -43,6 +47,9 @@ def assemble(
     loses tokens from its end until the row has at most ``max_source_tokens``. A question with fewer passages
     than its neighbours gets rows with an empty passage, which the caller's doc_mask must leave out. What goes
     before the question for the generator (a task's prefix) is part of ``questions`` here.
+
+    The ids are those of the whole row's text. Where the tokenizer allows, question and passage are tokenized apart,
+    and the tokenizer remembers them: a passage that comes back, at another step or question, costs nothing.
 
     Raises ConfigError for a layout without its three parts, DataError, naming the question, where question and
     title alone exceed the limit or the counts differ.
@@ -78,42 +85,71 @@ def _split_layout(layout: str) -> list[str]:
 
 
 def _lay_out(pieces: list[str], values: dict[str, str]) -> _Row:
-    text, start, end = "", 0, 0
+    text, spans = "", {}
     for piece in pieces:
-        if piece == "{text}":
-            start, end = len(text), len(text) + len(values[piece])
+        spans[piece] = (len(text), len(text) + len(values.get(piece, piece)))
         text += values.get(piece, piece)
-    return _Row(text, start, end)
+    return _Row(text, *spans["{text}"], _seams(text, *spans["{question}"]))
+
+
+def _seams(text: str, start: int, end: int) -> tuple[int, ...]:
+    """The blanks nearest to the question, characters start..end of a row, at which a text may be cut."""
+    before, after = text.rfind(" ", 0, start), text.find(" ", end)
+    while before > 0 and not may_cut(text, before):
+        before = text.rfind(" ", 0, before)
+    while after > 0 and not may_cut(text, after):
+        after = text.find(" ", after + 1)
+    return tuple(place for place in (before, after) if place > 0)
 
 
 def _tokenize(
     rows: list[_Row], questions: Sequence[str], n_docs: int, tokenizer: GeneratorTokenizer, limit: int
 ) -> GeneratorInputs:
-    texts = tokenizer.encode([row.text for row in rows])
+    whole = not tokenizer.splits_at_blanks
+    texts = tokenizer.encode([row.text for row in rows]) if whole else _encode_in_parts(rows, tokenizer)
     ids = [
         _cut(text, row, limit, questions[number // n_docs])
         for number, (text, row) in enumerate(zip(texts, rows, strict=True))
     ]
-    truncated = sum(len(kept) < len(text.ids) for kept, text in zip(ids, texts, strict=True))
+    shorter = np.array([len(kept) < len(text.ids) for kept, text in zip(ids, texts, strict=True)], dtype=bool)
     input_ids, attention_mask = pad_rows(ids, tokenizer.pad_token_id)
     shape = (len(questions), n_docs, -1) if ids else (len(questions), n_docs, 0)
+    truncated = tuple(shorter.reshape(len(questions), n_docs).sum(axis=1).tolist())
     return GeneratorInputs(input_ids.reshape(shape), attention_mask.reshape(shape), truncated)
 
 
-def _cut(tokenized: TokenizedText, row: _Row, limit: int, question: str) -> list[int]:
+def _encode_in_parts(rows: list[_Row], tokenizer: GeneratorTokenizer) -> list[TokenizedText]:
+    """What ``tokenizer.encode`` gives for the rows' texts, put together from their parts between the seams."""
+    cuts = [(0, *row.seams, len(row.text)) for row in rows]
+    texts = [row.text[start:end] for row, places in zip(rows, cuts, strict=True) for start, end in pairwise(places)]
+    parts = iter(tokenizer.encode_parts(texts))
+    return [_join([(place, next(parts)) for place in places[:-1]], tokenizer) for places in cuts]
+
+
+def _join(parts: list[tuple[int, TokenizedText]], tokenizer: GeneratorTokenizer) -> TokenizedText:
+    """The tokens of parts that begin at such characters of a row, and the special tokens around the row."""
+    before, after = (_added(token_ids) for token_ids in (tokenizer.before, tokenizer.after))
+    tokens = [before, *(TokenizedText(part.ids, part.offsets + place) for place, part in parts), after]
+    return TokenizedText(*(np.concatenate(arrays) for arrays in zip(*tokens, strict=True)))
+
+
+def _added(token_ids: Sequence[int]) -> TokenizedText:
+    return TokenizedText(np.array(token_ids, np.int32), np.zeros((len(token_ids), 2), np.int32))
+
+
+def _cut(tokenized: TokenizedText, row: _Row, limit: int, question: str) -> Int[np.ndarray, "length"]:
     """The row's ids without the last tokens of its passage text, as many as are too many."""
     ids = tokenized.ids
     excess = len(ids) - limit
     if excess <= 0:
         return ids
-    cuttable = [position for position, span in enumerate(tokenized.offsets) if _inside(row, *span)]
+    cuttable = [position for position, span in enumerate(tokenized.offsets.tolist()) if _inside(row, *span)]
     if len(cuttable) < excess:
         raise DataError(
             f"question {question!r} with its title needs {len(ids) - len(cuttable)} tokens without any passage text, "
             f"max_source_tokens is {limit}; raise max_source_tokens"
         )
-    dropped = set(cuttable[-excess:])
-    return [token for position, token in enumerate(ids) if position not in dropped]
+    return np.delete(ids, cuttable[-excess:])
 
 
 def _inside(row: _Row, start: int, end: int) -> bool:

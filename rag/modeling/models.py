@@ -9,9 +9,12 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from rag.modeling.generator import Generator
+from rag.errors import ConfigError
+from rag.modeling.generator import EncodedPassages, Generator
 from rag.modeling.inputs import GeneratorInputs
+from rag.modeling.label_head import LabelHead
 from rag.modeling.marginalize import marginalize_sequence, marginalize_token, posterior_logprobs, prior_logprobs
+from rag.modeling.tokenizer import TargetBatch
 
 Family = Literal["rag-token", "rag-sequence", "closed-book"]
 
@@ -44,14 +47,22 @@ class RagModel(nn.Module):
     """A generator and, for the RAG families, the question encoder that is trained with it.
 
     The question encoder is held so that its parameters are trained and saved; the model itself takes its output
-    as ``doc_scores``. With one passage, both RAG families are the plain generator, and so is closed-book.
+    as ``doc_scores``. With one passage, both RAG families are the plain generator, and so is closed-book. ``head`` is
+    of a model that classifies claims by one.
     """
 
-    def __init__(self, family: Family, generator: Generator, question_encoder: nn.Module | None = None) -> None:
+    def __init__(
+        self,
+        family: Family,
+        generator: Generator,
+        question_encoder: nn.Module | None = None,
+        head: LabelHead | None = None,
+    ) -> None:
         super().__init__()
         self.family: Family = family
         self.generator = generator
         self.question_encoder = question_encoder
+        self.head = head
         self.eval()
 
     def loss(
@@ -69,8 +80,37 @@ class RagModel(nn.Module):
 
         Raises DataError if a question has no passage.
         """
-        prior = prior_logprobs(doc_scores, doc_mask)
         tokens = self.token_logprobs(inputs, target_ids, target_mask)
+        return self._marginal(tokens, prior_logprobs(doc_scores, doc_mask), target_mask)
+
+    def label_loss(
+        self,
+        inputs: GeneratorInputs,
+        doc_scores: Float[Tensor, "batch n_docs"],
+        claims: TargetBatch,
+        labels: Int[Tensor, "batch"],
+        doc_mask: Bool[Tensor, "batch n_docs"] | None = None,
+    ) -> LossOutput:
+        """-log sum_z p(z|x) p(label|x,z) by the head (nats): that of a target of one token, in both families.
+
+        Raises DataError if a question has no passage, ConfigError for a model without a head.
+        """
+        encoded = self.generator.encode(inputs.input_ids.flatten(0, 1), inputs.attention_mask.flatten(0, 1))
+        places = labels[:, None, None].expand(-1, inputs.input_ids.shape[1], 1)
+        tokens = self.label_logprobs(encoded, claims).gather(2, places)
+        prior = prior_logprobs(doc_scores, doc_mask)
+        return self._marginal(tokens, prior, torch.ones_like(labels, dtype=torch.bool)[:, None])
+
+    def label_logprobs(self, encoded: EncodedPassages, claims: TargetBatch) -> Float[Tensor, "batch n_docs labels"]:
+        """log p(label|x,z) of every label of the head under each passage (nats); the claims are read by the decoder."""
+        if self.head is None:
+            raise ConfigError("the model has no head to classify with; train it with classification = 'head'")
+        n_docs = encoded.hidden.shape[0] // len(claims.ids)
+        ids, mask = (part.repeat_interleave(n_docs, dim=0) for part in claims)
+        logprobs: Tensor = self.head(self.generator.last_states(encoded, ids, mask))
+        return logprobs.view(len(claims.ids), n_docs, -1)
+
+    def _marginal(self, tokens: Tensor, prior: Tensor, target_mask: Tensor) -> LossOutput:
         logprobs = self.marginalize(tokens, prior, target_mask)
         with torch.no_grad():
             posterior = posterior_logprobs(tokens, prior, target_mask)

@@ -13,11 +13,12 @@ from jaxtyping import Float, Int
 
 from rag.errors import DataError, IndexMismatchError
 from rag.retrieval.index_file import IndexInfo, read_index, write_index
-from rag.retrieval.index_kinds import KINDS, SPARE, SearchOptions, candidates, needs_vectors, search_parameters
+from rag.retrieval.index_kinds import KINDS, SearchOptions, candidates, needs_vectors, search_parameters
 from rag.retrieval.index_units import Units, hash_vectors
 from rag.retrieval.inner_products import inner_products
 from rag.retrieval.results import SearchResult
 from rag.retrieval.vector_table import VectorTable
+from rag.retrieval_config import SPARE
 
 _SEARCH_ROWS = 1024  # questions that FAISS gets at once
 _SPOT_CHECKS = 64  # vectors of a loaded index that are compared: milliseconds, and a foreign table has hardly any

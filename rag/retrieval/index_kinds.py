@@ -11,10 +11,10 @@ from pydantic import BaseModel
 
 from rag.config import IndexConfig, IndexKind
 from rag.errors import ConfigError
+from rag.retrieval_config import SPARE
 
 ADD_ROWS = 4096  # rows that are read, hashed, encoded or linked in one go; the graph depends on it, so it is fixed
 SAMPLE_ROWS = 16_384  # rows that number ranges and code books are learned from
-SPARE = 16  # candidates beyond n_docs (and lists beyond nprobe), so that rounding inside FAISS cannot change a result
 LIST_PASSES, LIST_SAMPLE = 16, 64  # over vectors that lists are learned from, and how many for a list, anew each time
 _ROWS_PER_LIST = 160  # at least; with 1-bit codes the lists' centroids then stay under a sixth of the index
 _LISTS_PER_ROOT = 6

@@ -12,10 +12,10 @@ from jaxtyping import Float
 
 from rag.errors import IndexMismatchError
 from rag.retrieval.index import PassageIndex
-from rag.retrieval.index_kinds import SPARE
 from rag.retrieval.inner_products import inner_products
 from rag.retrieval.results import SearchResult
 from rag.retrieval.vector_table import Vectors, VectorTable
+from rag.retrieval_config import SPARE
 
 RECALL_AT = (1, 5, 10, 20, 50, 100)
 _BLOCK_ROWS = 8192

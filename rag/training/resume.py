@@ -46,8 +46,7 @@ def load_state(folder: Path, model: nn.Module, optimizer: torch.optim.Optimizer)
             parameter.copy_(weights[name])
     for key, value in load_file(kept / "optimizer.safetensors").items():
         name, _, moment = key.rpartition(":")
-        device = value.device if moment == "step" else named[name].device  # AdamW counts its steps on the CPU
-        optimizer.state[named[name]][moment] = value.to(device)
+        optimizer.state[named[name]][moment] = value.to(named[name].device)
     log: list[dict[str, Any]] = json.loads((kept / _LOG).read_text(encoding="utf-8"))
     return log
 

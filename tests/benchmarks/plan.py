@@ -102,7 +102,7 @@ def _words() -> dict[str, list[float]]:
 def _exact_search(rows: int, dim: int) -> dict[str, list[float]]:
     config, ratios = IndexConfig(recall_questions=500), []
     rate = plan_rates.measure_exact_search(dim)
-    rows *= 4  # less takes no time, and a plan has no part for what every search takes
+    rows *= 8  # less takes no time, and a plan has no part for what every search takes
     vectors = plan_rates.like_passages(_TIMES[-1] * rows, dim)
     asked = vectors[: config.recall_questions].astype(np.float32)
     exact_search(asked, vectors[:rows], 100)  # the first time takes longer

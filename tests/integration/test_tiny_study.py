@@ -1,5 +1,6 @@
 """A whole study in miniature through the command line: once, again, elsewhere, killed, and checked."""
 
+import json
 import time
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
 _RESULTS = {
     "predictions": "model, task, corpus, question_id, text, logprob, cited_passage_id, error",
     "retrieved_passages": "model, task, corpus, question_id, rank, passage_id, doc_score, prior, posterior",
+    "token_posteriors": "model, task, corpus, question_id, tokens, posteriors",
     "metrics": "model, task, corpus, name, value, low, high, n, n_expected, n_errors",
     "swap_answers": "model, corpus, answers_of, question_id, prediction, correct",
     "comparisons": "task, metric, model_a, model_b, difference, p_value",
@@ -167,6 +169,16 @@ def test_verify_recomputes_every_metric_and_notices_a_changed_byte(finished: Fin
     assert "predictions.parquet has changed" in bad.stderr
 
 
+def test_answers_from_passages_that_the_model_was_not_trained_with_say_so(finished: Finished) -> None:
+    def caveats(pattern: str) -> list[str | None]:
+        manifests = list(finished.workspace.glob(f"artifacts/predictions/{pattern}/manifest.json"))
+        assert manifests
+        return [json.loads(path.read_bytes())["facts"]["caveat"] for path in manifests]
+
+    assert all("was trained with the passages" in str(one) for one in caveats("rag-token.swap-2016-*"))
+    assert {*caveats("rag-token.swap-2018-*"), *caveats("*.qa-*"), *caveats("*.fever-*")} == {None}
+
+
 def test_search_ask_query_and_report(finished: Finished) -> None:
     def run(*arguments: str) -> str:
         result = openbook(*arguments, workspace=finished.workspace)
@@ -175,7 +187,7 @@ def test_search_ask_query_and_report(finished: Finished) -> None:
 
     study = str(finished.study)
     assert "king of peru" in run("search", "who is the king of peru", "--study", study, "--index", "2016")
-    assert "posterior" in run("ask", "who is the king of peru", "--study", study)
+    assert "posterior" in run("ask", "who is the king of peru", "--study", study, "--index", "2016")
     assert "rag-token\tqa" in run("query", "SELECT DISTINCT model, task FROM metrics ORDER BY ALL")
     assert run("report", "--format", "md").strip().endswith(".md")
     refused = openbook("query", "DROP TABLE metrics", workspace=finished.workspace)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from reports.store import Session, Store
-from tests.support import report_retrieval
+from tests.support import report_attribution, report_retrieval
 
 RUN = "demo-3f9c1a"
 SCRIPT = "<script>alert('passage')</script>"
@@ -66,7 +66,9 @@ def write_run(session: Session, status: str = "complete", run_id: str = RUN) -> 
     session.replace("runs", key, [run_row(status)])
     session.replace("questions", key, list(_questions()))
     predictions, passages = _predictions(chance)
-    session.replace("predictions", key, predictions)
+    session.replace("predictions", key, [report_attribution.with_label_probs(row) for row in predictions])
+    session.replace("token_posteriors", key, list(report_attribution.token_posteriors(predictions)))
+    session.replace("n_docs_sweep", key, list(report_attribution.n_docs_sweep()))
     session.replace("retrieved_passages", key, passages)
     metrics = [*_metrics(predictions), *_generation_metrics(), *_retrieval_metrics()]
     session.replace("metrics", key, [*metrics, *report_retrieval.retriever_metrics()])

@@ -192,6 +192,16 @@ def test_order_of_passages_changes_nothing(mode, generator: Generator) -> None:
     assert_same(tuple(one._replace(posterior=(*one.posterior[1:], one.posterior[0])) for one in turned), expected)
 
 
+@pytest.mark.parametrize("size", [1, 40])
+def test_scoring_in_parts_changes_nothing(size: int, generator: Generator, monkeypatch) -> None:
+    together, priors = batch_of(generator, [23, 24])
+    priors = prior_logprobs(priors, torch.tensor([[True, True, True], [False, True, True]]))
+    expected = sequence_level.thorough(generator, together, priors, OPTIONS)
+    monkeypatch.setattr(sequence_level, "_POSITIONS_AT_ONCE", size)
+    for one, other in zip(sequence_level.thorough(generator, together, priors, OPTIONS), expected, strict=True):
+        assert_same(one, other)
+
+
 def test_one_passage_makes_all_modes_plain_decoding(generator: Generator) -> None:
     encoded, prior = question(generator, seed=22, n_docs=1)
     token, thorough, fast = (mode(generator, encoded, prior, OPTIONS)[0] for mode in MODES)

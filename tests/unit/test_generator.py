@@ -80,6 +80,31 @@ def test_reordered_rows_carry_their_history(generator: Generator) -> None:
     torch.testing.assert_close(swapped.logprobs.flip(0), straight.logprobs)
 
 
+def test_rows_that_are_dropped_leave_the_history_of_the_others(generator: Generator) -> None:
+    encoded = random_passages(generator, 3)
+    targets = random_ids(3, seed=3, length=4)[0]
+    with torch.no_grad():
+        forced = generator.token_logprobs(encoded, targets, all_true(targets))
+        _, state = generator.start(encoded)
+        both = torch.stack([targets[:, 0].flip(0), targets[:, 0]], dim=1).flatten()
+        _, state = generator.step(both, state.select(torch.arange(3).repeat_interleave(2)))
+        _, state = generator.step(targets[:, 1], state.select(torch.tensor([1, 3, 5])))
+        logprobs, _ = generator.step(targets[1:, 2], state.keep(torch.tensor([1, 2]), torch.tensor([1, 2])))
+    torch.testing.assert_close(logprobs.gather(1, targets[1:, 3:])[:, 0], forced[1:, 3], rtol=1e-4, atol=1e-5)
+
+
+def test_two_ways_on_from_one_state_do_not_disturb_each_other(generator: Generator) -> None:
+    encoded = random_passages(generator, 2)
+    one, other = torch.tensor([5, 6]), torch.tensor([9, 7])
+    with torch.no_grad():
+        _, state = generator.step(one, generator.start(encoded).state)
+        ahead = [generator.step(tokens, state).state for tokens in (one, other)]
+        found = [generator.step(one, each).logprobs for each in (*ahead, ahead[0])]
+        _, again = generator.step(one, generator.start(encoded).state)
+        expected = [generator.step(one, generator.step(tokens, again).state).logprobs for tokens in (one, other, one)]
+    torch.testing.assert_close(found, expected)
+
+
 def test_padding_of_passages_and_targets_changes_nothing(generator: Generator) -> None:
     ids, mask = random_ids(3, seed=1)
     targets, target_mask = random_ids(3, seed=2, length=4)

@@ -1,10 +1,19 @@
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
+
+import numpy as np
 import pytest
+import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
+from transformers import PreTrainedTokenizerFast, RagRetriever
 
 from rag.errors import ConfigError, DataError
 from rag.modeling.inputs import DEFAULT_LAYOUT, assemble, assemble_closed_book
+from rag.modeling.token_cache import TokenCache, TokenizedText
 from rag.modeling.tokenizer import GeneratorTokenizer
 from tests.support.tiny_models import bart_tokenizer, t5_tokenizer
+from tests.support.tiny_tokenizers import byte_level_bpe
 
 
 @pytest.fixture
@@ -20,7 +29,7 @@ def test_rows_follow_the_layout_question_by_question(t5: GeneratorTokenizer) -> 
     passages = [[("paris", "the capital"), ("lyon", "a b")], [("a", "b c d"), ("b", "c")]]
     inputs = assemble(["who is", "of"], passages, DEFAULT_LAYOUT, t5, 50)
     assert inputs.input_ids.shape == inputs.attention_mask.shape == (2, 2, 8)
-    assert inputs.truncated == 0
+    assert inputs.truncated == (0, 0)
     assert text_of(t5, inputs.input_ids[0, 0].tolist()) == "paris / the capital // who is"
     assert text_of(t5, inputs.input_ids[1, 1].tolist()) == "b / c // of"
     assert inputs.attention_mask.sum(dim=2).tolist() == [[8, 8], [8, 6]]
@@ -31,7 +40,7 @@ def test_rows_follow_the_layout_question_by_question(t5: GeneratorTokenizer) -> 
 def test_only_the_passage_text_is_cut_and_cuts_are_counted(t5: GeneratorTokenizer) -> None:
     passages = [[("paris", "a b c d e f g"), ("lyon", "a b")]]
     inputs = assemble(["who is the capital"], passages, DEFAULT_LAYOUT, t5, 11)
-    assert inputs.truncated == 1
+    assert inputs.truncated == (1,)
     assert inputs.attention_mask.sum(dim=2).max() == 11
     assert text_of(t5, inputs.input_ids[0, 0].tolist()) == "paris / a b c // who is the capital"
     assert inputs.input_ids[0, 0, 10] == t5.eos_token_id
@@ -79,6 +88,68 @@ def test_wrong_layouts_and_counts_are_refused(t5: GeneratorTokenizer) -> None:
 def test_no_questions_make_an_empty_batch(t5: GeneratorTokenizer) -> None:
     assert assemble([], [], DEFAULT_LAYOUT, t5, 50).input_ids.shape[0] == 0
     assert assemble_closed_book([], t5, 50).input_ids.shape[0] == 0
+
+
+def test_a_passage_is_tokenized_once_whatever_asks_for_it(t5: GeneratorTokenizer) -> None:
+    seen: list[str] = []
+    tokenize = t5._encode_parts
+
+    def counting(texts: Sequence[str]) -> list[TokenizedText]:
+        seen.extend(texts)
+        return tokenize(texts)
+
+    t5._cache = TokenCache(counting)
+    first = assemble(["who is", "of"], [[("paris", "a b")], [("paris", "a b")]], DEFAULT_LAYOUT, t5, 50)
+    again = assemble(["of", "who is"], [[("paris", "a b")], [("paris", "a b")]], DEFAULT_LAYOUT, t5, 50)
+    assert sorted(seen) == [" of", " who is", "paris / a b //"]
+    assert torch.equal(again.input_ids, first.input_ids.flip(0))
+
+
+def test_the_least_used_texts_are_forgotten_first() -> None:
+    seen: list[str] = []
+
+    def tokenize(texts: Sequence[str]) -> list[TokenizedText]:
+        seen.extend(texts)
+        return [TokenizedText(np.array([len(text)]), np.zeros((1, 2), np.int64)) for text in texts]
+
+    cache = TokenCache(tokenize, max_characters=6)
+    for text in ("aaa", "bb", "aaa", "cc", "aaa", "bb", "far too long"):
+        assert cache.tokens([text])[0].ids.tolist() == [len(text)]
+    assert seen == ["aaa", "bb", "cc", "bb", "far too long"]
+    assert cache.tokens(["bb", "bb"])[1].ids.tolist() == [2]
+    assert seen[-1] == "bb"
+
+
+def test_threads_that_share_a_cache_get_the_same_rows() -> None:
+    tokenizer = byte_level_bpe()
+    tokenizer._cache = TokenCache(tokenizer._encode_parts, max_characters=400)  # so small that it forgets all the time
+    batches = [([f"who is {number % 7}?"], [[("title", f"text {number % 11}. " * 3)]]) for number in range(200)]
+
+    def rows(batch: tuple[list[str], list[list[tuple[str, str]]]]) -> list[int]:
+        return assemble(*batch, DEFAULT_LAYOUT, tokenizer, 100).input_ids.flatten().tolist()
+
+    alone = [rows(batch) for batch in batches]
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(rows, batches)) == alone
+
+
+def test_rows_are_those_of_transformers_retriever() -> None:
+    """Title, passage and question as its postprocess_docs lays them out, whose separators are the default layout."""
+    tokenizer = byte_level_bpe()
+    fast = PreTrainedTokenizerFast(
+        tokenizer_object=Tokenizer.from_str(tokenizer.backend.to_str()), pad_token="<pad>", eos_token="</s>"
+    )
+    config = SimpleNamespace(title_sep=" / ", doc_sep=" // ", max_combined_length=60)
+    docs = [{"title": ["The King", "Été"], "text": ["the end of the 1990s, it's", "in 東京 (the sea)."]}]
+    theirs, mask = RagRetriever.postprocess_docs(
+        SimpleNamespace(config=config, generator_tokenizer=fast), docs, ["Who's the King of the Sea?"], None, 2, "pt"
+    )
+    pairs = [list(zip(docs[0]["title"], docs[0]["text"], strict=True))]
+    ours = assemble(["Who's the King of the Sea?"], pairs, DEFAULT_LAYOUT, tokenizer, 60)
+    width = ours.input_ids.shape[2]
+    assert torch.equal(ours.input_ids[0], theirs[:, :width])
+    assert torch.equal(ours.attention_mask[0], mask[:, :width].bool())
+    assert not mask[:, width:].any()
 
 
 def metaspace(text: str) -> Tokenizer:

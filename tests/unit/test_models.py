@@ -20,7 +20,7 @@ def model(request, tmp_path_factory) -> RagModel:
 def batch(n_docs: int = 3) -> tuple[GeneratorInputs, torch.Tensor, torch.Tensor]:
     ids, mask = random_ids(2 * n_docs, seed=1)
     targets, target_mask = random_ids(2, seed=2, length=4)
-    return GeneratorInputs(ids.view(2, n_docs, -1), mask.view(2, n_docs, -1), 0), targets, target_mask
+    return GeneratorInputs(ids.view(2, n_docs, -1), mask.view(2, n_docs, -1)), targets, target_mask
 
 
 @pytest.mark.parametrize(("family", "naive"), [("rag-sequence", oracle.sequence), ("rag-token", oracle.token)])
@@ -52,7 +52,7 @@ def test_loss_of_an_example_does_not_depend_on_its_batch(model: RagModel) -> Non
     together = model.loss(inputs, scores, targets, mask).per_example
     for number in range(2):
         one = slice(number, number + 1)
-        alone = GeneratorInputs(inputs.input_ids[one], inputs.attention_mask[one], 0)
+        alone = GeneratorInputs(inputs.input_ids[one], inputs.attention_mask[one])
         torch.testing.assert_close(model.loss(alone, scores[one], targets[one], mask[one]).per_example, together[one])
 
 

@@ -46,7 +46,8 @@ PREDICTIONS = [
 def test_open_qa() -> None:
     scores = score_task("open-qa", QUESTIONS, PREDICTIONS, seed=0)
     metrics = _metrics(scores)
-    assert list(metrics) == ["exact_match", "f1", "answer_in_passage", "correct_without_passage"]
+    of_passages = ["answer_in_passage", "answer_in_cited_passage", "correct_without_passage"]
+    assert list(metrics) == ["exact_match", "f1", *of_passages]
     em = metrics["exact_match"]
     assert (em.value, em.n, em.n_expected, em.n_errors, em.unit) == (2 / 3, 3, 5, 2, "fraction")
     assert (em.low, em.high) == wilson_interval(2, 3)
@@ -57,6 +58,16 @@ def test_open_qa() -> None:
     without = metrics["correct_without_passage"]  # of b and c, whose passages hold no answer, b is right
     assert (without.value, without.n, without.n_errors) == (0.5, 2, 2)
     assert scores.notes == ["1 of 5 questions have no prediction", "1 of 5 questions failed"]
+
+
+def test_the_cited_passage_is_judged_apart_from_the_others() -> None:
+    made = [_prediction("a", "Lima", "Quito", "Lima is the capital."), _prediction("b", "x", "Ted Turner", "Lima")]
+    predictions = [made[0]._replace(cited_passage_id="w:1:0"), made[1]._replace(cited_passage_id="w:1:0")]
+    metrics = _metrics(score_task("open-qa", QUESTIONS[:2], predictions, seed=0))
+    assert metrics["answer_in_passage"].value == 1
+    cited = metrics["answer_in_cited_passage"]
+    assert (cited.value, cited.n) == (0.5, 2)
+    assert cited.signature == "answer_in_cited_passage|match:dpr-string|of:largest-posterior|n_docs:2|ci:wilson|v1"
 
 
 def test_open_qa_with_answers_that_are_patterns(tmp_path: Path) -> None:
@@ -73,6 +84,7 @@ def test_open_qa_with_answers_that_are_patterns(tmp_path: Path) -> None:
         "exact_match_search": 1,
         "exact_match_fullmatch": pytest.approx(1 / 3),
         "answer_in_passage": pytest.approx(1 / 3),
+        "answer_in_cited_passage": 0,  # none is cited
         "correct_without_passage": 0.5,
     }
     signatures = {metric.name: metric.signature for metric in scores.metrics}

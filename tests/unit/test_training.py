@@ -14,6 +14,7 @@ from rag.retrieval.retriever import DenseRetriever
 from rag.training.checkpoint import ModelCard, load_checkpoint, save_checkpoint
 from rag.training.examples import Example, example_stream, task_examples
 from rag.training.loop import Trainer, TrainingStep
+from rag.training.monitors import collapsed_retrieval
 from tests.support.tiny_encoders import encoder_config
 from tests.support.tiny_rag import tiny_rag
 
@@ -158,7 +159,56 @@ def test_a_constant_question_encoder_is_seen(tmp_path: Path) -> None:
         for parameter in one.encoder.module.parameters():
             parameter.zero_()
         one.encoder.module.encoder.layer[-1].output.LayerNorm.bias.fill_(1.0)  # type: ignore[union-attr, index]
-    assert one.train(EXAMPLES, tmp_path)[0].distinct_top1 == pytest.approx(1 / 3)
+    log = one.train(EXAMPLES, tmp_path)
+    assert log[0].distinct_top1 == pytest.approx(1 / 3)
+    assert "retrieval collapsed" in str(collapsed_retrieval(log, 3))
+    assert collapsed_retrieval([step._replace(distinct_top1=2 / 3) for step in log], 3) is None
+    assert collapsed_retrieval([step._replace(distinct_top1=None) for step in log], 3) is None
+
+
+@pytest.mark.parametrize("family", ["rag-token", "rag-sequence"])
+def test_steps_in_bfloat16_follow_those_in_float32(tmp_path: Path, family: str) -> None:
+    logs = []
+    for dtype in (torch.float32, torch.bfloat16):
+        one = trainer(tmp_path / str(dtype), config(family=family, dropout=False, learning_rate=1e-3))
+        one.model.generator.to(dtype)
+        logs.append(one.train(EXAMPLES, tmp_path / str(dtype)))
+    exact, rounded = logs
+    assert rounded[0].loss_per_token == pytest.approx(exact[0].loss_per_token, rel=0.03)
+    assert rounded[0].gradient_norm == pytest.approx(exact[0].gradient_norm, rel=0.1)
+    assert rounded[-1].loss_per_token == pytest.approx(exact[-1].loss_per_token, rel=0.15)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_a_step_on_a_gpu_is_that_of_the_cpu(tmp_path: Path, dtype: torch.dtype) -> None:
+    if not torch.cuda.is_available():
+        pytest.skip("no GPU here")
+    losses = []
+    for device in ("cpu", "cuda"):
+        one = trainer(tmp_path / device, config(steps=2, dropout=False))
+        one.model.to(device)
+        one.model.generator.to(dtype)
+        losses.append([step.loss_per_token for step in one.train(EXAMPLES, tmp_path / device)])
+    assert losses[1] == pytest.approx(losses[0], rel=1e-4 if dtype == torch.float32 else 0.05)
+
+
+def test_a_training_without_any_gradient_is_no_training(tmp_path: Path) -> None:
+    one = trainer(tmp_path, config(steps=2, question_encoder_learning_rate=0))
+    with torch.no_grad():
+        for parameter in one.model.generator.parameters():
+            parameter.zero_()
+    with pytest.raises(TrainingError, match="no gradient in any of 2 steps"):
+        one.train(EXAMPLES, tmp_path)
+
+
+def test_no_steps_are_for_a_model_that_was_trained_before(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="steps = 0 trains nothing"):
+        config(steps=0)
+    one = trainer(tmp_path, config(steps=0, init_from="another"))
+    before = weights(one)
+    assert one.train(EXAMPLES, tmp_path) == []
+    assert all(torch.equal(tensor, before[name]) for name, tensor in weights(one).items())
 
 
 def test_a_loss_that_is_not_finite_stops_the_training(tmp_path: Path) -> None:
