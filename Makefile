@@ -44,6 +44,8 @@ bench: setup                   ## ours beside the peers, as JSON lines; minutes,
 	$(BIN)/python -m tests.benchmarks.encode_ray
 	$(BIN)/python -m tests.benchmarks.index
 	$(BIN)/python -m tests.benchmarks.plan
+	$(BIN)/python -m tests.benchmarks.decode
+	$(BIN)/python -m tests.benchmarks.train_step
 
 clean:                         ## remove the environment; results in the workspace stay
 	rm -rf $(VENV)

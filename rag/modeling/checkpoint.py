@@ -17,13 +17,10 @@ from rag.files import write_atomically
 from rag.modeling import attention
 
 _GENERATION_CONFIG = "generation_config.json"
-# The families whose every step was compared with transformers' own; others (LED, FSMT, MVP, UMT5, Switch, BigBird-
-# Pegasus, Pegasus-X, NLLB-MoE, ProphetNet) call attention in ways of their own and would fail or be wrong.
-_FAMILIES = ("bart", "blenderbot", "m2m_100", "mbart", "mt5", "pegasus", "t5")
 
 
-def load_seq2seq(path: Path, dtype: torch.dtype = torch.float32) -> Any:
-    """A transformers encoder-decoder from a local folder, in evaluation mode.
+def load_seq2seq(path: Path) -> Any:
+    """A transformers encoder-decoder from a local folder, in float32 and evaluation mode.
 
     The file decides whether the output head is tied: transformers ties T5's at construction whatever the
     checkpoint holds, so a FLAN-T5 would load as another, wrong model.
@@ -40,8 +37,9 @@ def load_seq2seq(path: Path, dtype: torch.dtype = torch.float32) -> Any:
     _untie_if_the_file_does(model, state)
     _fuse_gelu(model)
     _load(model, state, path)
-    model.generation_config.forced_bos_token_id = _forced_bos_token_id(path)
-    return model.to(dtype).eval()
+    forced = generation_setting(path, "forced_bos_token_id")  # the first token that the model is made to write
+    model.generation_config.forced_bos_token_id = None if forced is None else int(forced)
+    return model.eval()
 
 
 def save_seq2seq(model: Any, path: Path) -> None:
@@ -69,11 +67,6 @@ def _read_config(path: Path) -> Any:
         raise CheckpointError(f"{path / 'config.json'} is missing or damaged: {_first_line(error)}") from error
     if not config.is_encoder_decoder or type(config) not in AutoModelForSeq2SeqLM._model_mapping:
         raise ConfigError(f"{path} holds a {config.model_type} model; the generator must be an encoder-decoder")
-    if config.model_type not in _FAMILIES:
-        raise ConfigError(
-            f"{path} holds a {config.model_type} model, which this generator does not run; use one of these families: "
-            f"{', '.join(_FAMILIES)}"
-        )
     for name in ("pad_token_id", "eos_token_id"):
         if getattr(config, name, None) is None:
             raise CheckpointError(f"{path / 'config.json'} has no {name}; decoding cannot start or end without it")
@@ -81,19 +74,19 @@ def _read_config(path: Path) -> Any:
     return config
 
 
-def _forced_bos_token_id(path: Path) -> int | None:
-    """The first token that the model is made to write, from where its own files say so.
+def generation_setting(path: Path, setting: str) -> Any:
+    """What the model's own files say of how it writes; None where they say nothing.
 
-    transformers 5 drops it from config.json in silence, and older checkpoints have it nowhere else.
+    transformers 5 drops such settings from config.json in silence, and older checkpoints have them nowhere else.
     """
     for name in (_GENERATION_CONFIG, "config.json"):
         file = path / name
         try:
-            found = json.loads(file.read_bytes()).get("forced_bos_token_id") if file.is_file() else None
+            found = json.loads(file.read_bytes()).get(setting) if file.is_file() else None
         except (ValueError, AttributeError) as error:
             raise CheckpointError(f"{file} is damaged ({_first_line(error)}); copy it again") from error
         if found is not None:
-            return int(found)
+            return found
     return None
 
 

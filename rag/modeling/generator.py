@@ -1,7 +1,8 @@
 """The sequence-to-sequence model p(y|x,z): encode passages once, score targets, and decode step by step.
 
-T5, FLAN-T5 and mT5, BART, mBART, PEGASUS, Blenderbot and M2M100 work, by one interface. Rows
-are passages in the order question-major, passage-minor; several decoder rows may share one passage.
+T5, FLAN-T5 and mT5, BART, mBART, PLBart, PEGASUS, Blenderbot and M2M100 work, by one interface, and every other
+encoder-decoder that shows at load that it gives what transformers gives (``self_test``; LongT5, UMT5). Rows are
+passages in the order question-major, passage-minor; several decoder rows may share one passage.
 """
 
 from dataclasses import dataclass, replace
@@ -16,7 +17,7 @@ from transformers.cache_utils import DynamicCache, DynamicLayer, EncoderDecoderC
 
 from rag.errors import CheckpointError
 from rag.files import write_atomically
-from rag.modeling import attention, checkpoint
+from rag.modeling import attention, checkpoint, self_test
 from rag.modeling.tokenizer import GeneratorTokenizer, TargetBatch
 
 # On a CPU passages are encoded in groups of like length: short ones beside long ones would be mostly padding.
@@ -106,15 +107,17 @@ class Generator(nn.Module):
 
         The output head gets the weights that the file has for it, tied or not, and that is verified.
 
-        Raises ConfigError for a folder that is missing or no encoder-decoder, CheckpointError for damaged or
-        incomplete files.
+        Raises ConfigError for a folder that is missing or no encoder-decoder, or of a family that gives other numbers
+        here than in transformers, CheckpointError for damaged or incomplete files.
         """
-        model = checkpoint.load_seq2seq(path, dtype)
+        model = checkpoint.load_seq2seq(path)
         config, forced = model.config, model.generation_config.forced_bos_token_id
         tokenizer = GeneratorTokenizer.load(path, config.pad_token_id, _one_id(config.eos_token_id), forced)
         if config.decoder_start_token_id is None:
             config.decoder_start_token_id = tokenizer.language_token_id
-        return cls(model, tokenizer)
+        generator = cls(model, tokenizer)
+        self_test.check_family(generator, path)
+        return generator.to(dtype)
 
     def save(self, path: Path) -> None:
         """Write config.json, model.safetensors and tokenizer.json; ``load`` gives equal outputs back."""

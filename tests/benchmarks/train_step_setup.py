@@ -3,7 +3,7 @@
 import random
 from collections.abc import Sequence
 from pathlib import Path
-from tempfile import mkdtemp
+from tempfile import TemporaryDirectory
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -135,8 +135,8 @@ def weights(size: Size) -> Weights:
 
 def our_trainer(size: Size, family: Families, made: Texts, start: Weights) -> Trainer:
     """Our side, loaded from files as in a study."""
-    folder = write_model(start.generator, made.tokenizer, Path(mkdtemp()))
-    generator = Generator.load(folder)
+    with TemporaryDirectory() as folder:
+        generator = Generator.load(write_model(start.generator, made.tokenizer, Path(folder)))
     encoder = Encoder(start.question_encoder, _fast(made.tokenizer), EncoderConfig(max_question_tokens=64))
     index = build_index(start.vectors, IndexConfig(kind="flat"))
     retriever = DenseRetriever(encoder, index, _Rows(made.passages), start.vectors)
