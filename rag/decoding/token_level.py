@@ -65,8 +65,11 @@ class _Question:
         self.kept = sorted([*self.kept, finished], key=lambda one: -one.score)[: self.options.num_beams]
 
     def check(self, best_running: float, length: int) -> None:
-        """Done once no running beam can enter the list, by the rule of ``BeamOptions``."""
-        if len(self.kept) == self.options.num_beams:
+        """Done once no running beam can enter the list, by the rule of ``BeamOptions``; and it stays so.
+
+        A question that is done may run on beside its neighbours until it is taken out of the batch.
+        """
+        if not self.done and len(self.kept) == self.options.num_beams:
             best_possible = best_running / length**self.options.length_penalty
             self.done = self.options.early_stopping or best_possible <= self.kept[-1].score
 

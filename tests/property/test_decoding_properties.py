@@ -1,5 +1,6 @@
 """Every kind of decoding on random small questions, against all answers there are and against itself in a batch."""
 
+from pathlib import Path
 from typing import NamedTuple
 
 import pytest
@@ -153,6 +154,20 @@ def test_neighbours_and_padding_change_no_answer(
     for one, ours in zip(several, found, strict=True):
         [alone] = mode(generator, one.passages(generator), one.prior, options)
         same(ours, alone)
+
+
+@pytest.mark.parametrize("compact_at", [0.0, token_level._COMPACT_AT, 2.0])
+@pytest.mark.parametrize("options", [BeamOptions(1, 10), BeamOptions(3, 10)])
+def test_when_finished_questions_leave_the_batch_changes_no_answer(
+    options: BeamOptions, compact_at: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A question that is done but still in the batch must not take a longer answer afterwards."""
+    generator = tiny_generator("bart", tmp_path / "bart", seed=1)
+    passages, prior = random_passages(generator, 16, 0), torch.zeros(16, 1)
+    alone = [token_level.beam(generator, passages.select(slice(n, n + 1)), prior[:1], options)[0] for n in range(16)]
+    monkeypatch.setattr(token_level, "_COMPACT_AT", compact_at)
+    for ours, other in zip(token_level.beam(generator, passages, prior, options), alone, strict=True):
+        same(ours, other)
 
 
 @settings(quick, max_examples=3)
