@@ -1,6 +1,6 @@
 """One question at a time, with the models and indexes that a study has made."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple, get_args
 
@@ -64,6 +64,7 @@ class Asked(NamedTuple):
     model: str
     corpus: str
     urls: Mapping[str, str]  # of each passage, by its id, the revision that it was cut from
+    caveat: str | None = None  # what is wrong, and allowed, or not known about the passages that it answers from
 
 
 @dataclass(frozen=True)
@@ -87,22 +88,25 @@ def answer(study: str, question: str, choice: Choice, overrides: tuple[str, ...]
     if name not in models:
         raise ConfigError(f"--model {name!r}: {study} has the RAG models {', '.join(models) or '(none)'}")
     corpus = _corpus(run, choice.index or str(run.study.models[name].corpus), run.study.models[name].retriever)
-    rag = open_rag(run, name, run.result("model", name), corpus, other_index=choice.index is not None).rag
+    rag, caveat = open_rag(run, name, run.result("model", name), corpus)
     rag = replace(rag, n_docs=choice.n_docs or rag.n_docs)
     assert rag.retriever, "a model with a corpus has one"
-    made = next(iter(answer_questions(rag, _task(run, choice), [Question("asked", "open-qa", question, ())])))
+    task = ask_as([run.study.tasks[task] for task in run.study.models[name].tasks], choice.candidates)
+    made = next(iter(answer_questions(rag, task, [Question("asked", task.reader, question, ())])))
     found = Search(corpus.name, corpus.retriever, rag.retriever, _bases(corpus))(question, rag.n_docs)
-    return Asked(question, made, name, corpus.name, {one.passage.passage_id: one.url for one in found})
+    return Asked(question, made, name, corpus.name, {one.passage.passage_id: one.url for one in found}, caveat)
 
 
-def _task(run: StudyRun, choice: Choice) -> "TaskConfig":
-    """The study's own question answering, looking for so many answers; asking for one changes nothing."""
-    from rag.config import TaskConfig
+def ask_as(tasks: "Sequence[TaskConfig]", candidates: int) -> "TaskConfig":
+    """As which of its own tasks a model is asked: question answering before writing, and that before labels.
 
-    tasks = (task for task in run.study.tasks.values() if task.reader == "open-qa")
-    task = next(tasks, TaskConfig(reader="open-qa", test="-"))
+    It looks for so many answers; asking for one changes nothing, and labels are all shown anyway.
+    """
+    task = min(tasks, key=lambda task: (task.reader != "open-qa", bool(task.labels)))  # the first of equals
+    if task.labels:
+        return task
     width = "samples" if task.decoding == "sample" else "num_beams"
-    return task.model_copy(update={width: max(getattr(task, width), choice.candidates)})
+    return task.model_copy(update={width: max(getattr(task, width), candidates)})
 
 
 def _bases(corpus: Corpus) -> dict[str, str]:

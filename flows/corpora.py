@@ -14,6 +14,7 @@ from flows.artifacts import Artifact
 from flows.paths import resolve_model
 from flows.study_run import StudyRun
 from rag.config import IndexKind, RetrieverKind, StudyConfig
+from rag.errors import ConfigError
 
 if TYPE_CHECKING:
     from rag.corpus.passages import PassageTable
@@ -97,9 +98,24 @@ def index_kind(corpus: Corpus) -> IndexKind:
 
 
 def own_corpus(run: StudyRun, model: str) -> Corpus | None:
-    """The corpus that a model is trained and tested with; None for a closed-book one."""
+    """The corpus that a model is trained and tested with; None for a closed-book one.
+
+    Raises ConfigError where the model's sweep asks for more passages than there are: known before any training.
+    """
     config = run.study.models[model]
-    return find_corpus(run, config.corpus, config.retriever) if config.corpus else None
+    corpus = find_corpus(run, config.corpus, config.retriever) if config.corpus else None
+    if corpus and config.sweep_n_docs:
+        require_rows(f"models.{model}.sweep_n_docs", max(config.sweep_n_docs), corpus)
+    return corpus
+
+
+def require_rows(key: str, n_docs: int, corpus: Corpus) -> None:
+    """Refuse to call a result that of ``n_docs`` passages where the corpus has fewer; raises ConfigError."""
+    rows = sum(part.counts["rows_out"] for part in corpus.passages)
+    if n_docs > rows:
+        raise ConfigError(
+            f"{key} asks for {n_docs} passages and the corpus {corpus.name!r} has {rows}; ask for {rows} or fewer"
+        )
 
 
 def find_questions(run: StudyRun, tasks: Iterable[str]) -> dict[str, Artifact]:

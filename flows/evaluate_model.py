@@ -95,15 +95,13 @@ def predict(
 ) -> Artifact:
     """One stage: the predictions of a model, with the passages behind each, found anew or before."""
     config, checkpoint = run.study.models[model], run.result("model", model)
-    # Whoever names another corpus than the model's own swaps its index, and means it.
-    swapped = corpus is not None and corpus.name != config.corpus
 
     def build(folder: Path) -> BuildResult:
         from rag.pipeline import answer_questions
         from rag.predictions import predict_to_folder
         from rag.retrieved import StoredRetriever
 
-        rag, caveat = open_rag(run, model, checkpoint, corpus, other_index=swapped)
+        rag, caveat = open_rag(run, model, checkpoint, corpus)
         asked = questions()
         if first:
             rag = replace(rag, n_docs=first.n_docs, retriever=StoredRetriever(first.retrieved.folder, asked))
@@ -128,10 +126,11 @@ def predict(
         ],
         config={
             "task": task.model_dump(include=_OF_DECODING),
+            "label_order": list(task.labels),  # the first of equals is given
             "search": search_identity(run, corpus) if corpus else None,
             "n_docs": first.n_docs if first else config.test_n_docs or config.n_docs,
             "generator": run.study.generator.model_dump(include={"layout", "max_source_tokens"}),
-            "allowed": allowed_passages(run, swapped),
+            "allowed": allowed_passages(run, model, corpus),
         },
         parents={
             "model": checkpoint,
@@ -159,11 +158,13 @@ def score(
         from rag.predictions import read_predictions
 
         gold, made = read_later(questions)(), read_predictions(predictions.folder)
-        temperature = fit_on(read_later(questions, "dev")(), read_predictions(dev.folder)) if dev else None
+        fitted = fit_on(read_later(questions, "dev")(), read_predictions(dev.folder)) if dev else None
+        temperature = fitted.temperature if fitted else None
         patterns = config.answers == "patterns"
         scores = score_task(config.reader, gold, made, run.study.seed, patterns, temperature)
         write_scores(folder, gold, made, scores, patterns, temperature)
-        facts = {"metrics": [metric._asdict() for metric in scores.metrics], "notes": scores.notes}
+        notes = scores.notes + (fitted.notes if fitted else [])
+        facts = {"metrics": [metric._asdict() for metric in scores.metrics], "notes": notes}
         return BuildResult({"rows_in": len(made), "rows_out": len(scores.metrics)}, facts)
 
     return run.stage(

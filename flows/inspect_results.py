@@ -107,7 +107,8 @@ def _predictions_again(inputs: Mapping[str, Artifact], config: Mapping[str, Any]
 
     gold, made = _gold(inputs["questions"]), read_predictions(inputs["predictions"].folder)
     dev = inputs.get("dev")
-    temperature = fit_on(_gold(inputs["questions"], "dev"), read_predictions(dev.folder)) if dev else None
+    fitted = fit_on(_gold(inputs["questions"], "dev"), read_predictions(dev.folder)) if dev else None
+    temperature = fitted.temperature if fitted else None
     scores = score_task(gold[0].task, gold, made, config["seed"], config.get("answers") == "patterns", temperature)
     yield from ((metric.name, metric) for metric in scores.metrics)
 

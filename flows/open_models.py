@@ -72,10 +72,31 @@ def require_checkpoints(run: StudyRun) -> None:
         if config.checkpoint:
             found = base_checkpoint(run, name, config.checkpoint)
             card = read_card(found.folder)
+            require_start(run, name, found.folder, card)
             if config.retriever != "bm25":
                 require_encoder_options(card, run.study.encoder)
             for note in (*found.facts["notes"], *_differences(run, name, card)):
                 run.terminal.note(f"{name}: {config.checkpoint} {note}")
+
+
+def require_start(run: StudyRun, name: str, folder: Path, card: "ModelCard") -> None:
+    """Refuse a start that is to be tested as it is, and has not learned what is asked of it. Raises CheckpointError."""
+    from rag.training.checkpoint import require_labels, require_retriever
+
+    config = run.study.models[name]
+    if config.steps == 0 and config.corpus:
+        require_retriever(folder, card, config.retriever)
+    if config.steps == 0 and (labels := head_labels(run, name)):
+        require_labels(folder, card, labels)
+
+
+def head_labels(run: StudyRun, name: str) -> list[str]:
+    """The labels of the one task that a model classifies by a head; none where it has none.
+
+    Sorted: the columns of a head do not follow the order in the study, which is no part of what a model is known by.
+    """
+    tasks = (run.study.tasks[task] for task in run.study.models[name].tasks)
+    return next((sorted(task.labels) for task in tasks if task.classification == "head"), [])
 
 
 def _differences(run: StudyRun, name: str, card: "ModelCard") -> Iterator[str]:
@@ -101,13 +122,10 @@ class OpenedRag(NamedTuple):
     caveat: str | None
 
 
-def open_rag(
-    run: StudyRun, name: str, model: Artifact, corpus: Corpus | None, *, other_index: bool = False
-) -> OpenedRag:
+def open_rag(run: StudyRun, name: str, model: Artifact, corpus: Corpus | None) -> OpenedRag:
     """A trained model with the passages it may look things up in.
 
-    Raises CheckpointError where it was trained with others, unless ``other_index`` says that this is meant, or the
-    study's encoder.allow_mismatch does.
+    Raises CheckpointError where it was trained with others, unless that is allowed: see ``allowed_passages``.
     """
     from rag.pipeline import Rag
     from rag.training.checkpoint import load_checkpoint
@@ -119,7 +137,7 @@ def open_rag(
         corpus.retriever if corpus else None,
         passage_fingerprint(corpus) if corpus else None,
         row_ids_hash(corpus) if corpus else None,
-        allowed_passages(run, other_index),
+        allowed_passages(run, name, corpus),
     )
     card = checkpoint.card
     checkpoint.model.to(run.device)
@@ -139,8 +157,11 @@ def _pair_caveat(run: StudyRun, encoder: "Encoder | None", corpus: Corpus | None
     return pair_problem(encoder.question_card(), vector_files(corpus)[0].card)
 
 
-def allowed_passages(run: StudyRun, other_index: bool = False) -> "Allowed":
-    """What the study lets a model be used with beside the passages that it was trained with."""
+def allowed_passages(run: StudyRun, name: str, corpus: Corpus | None) -> "Allowed":
+    """What a model may be used with beside the passages that it was trained with.
+
+    Whoever names another corpus than the model's own swaps its index, and means it; the rest is up to the study.
+    """
     if run.study.encoder.allow_mismatch:
         return "every mismatch"
-    return "other passages" if other_index else "nothing"
+    return "other passages" if corpus and corpus.name != run.study.models[name].corpus else "nothing"

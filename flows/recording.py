@@ -180,15 +180,11 @@ def _metric_rows(predictions: Artifact, metrics: Artifact) -> list[dict[str, Any
     return [{**metric, **extra} for metric in metrics.facts["metrics"]]
 
 
-def record_sweep(run: StudyRun, names: Mapping[str, str], metrics: Mapping[int, Artifact]) -> None:
-    """The metrics of a model and task for every n_docs of a sweep."""
-    if all(run.rows.knows(one) for one in metrics.values()):
+def record_sweep(run: StudyRun, names: Mapping[str, str], made: Mapping[int, tuple[Artifact, Artifact]]) -> None:
+    """The predictions and metrics of a model and task for every n_docs of a sweep; only the metrics are rows."""
+    if all(run.rows.knows(metrics) for _, metrics in made.values()):
         return
-    rows = [
-        {"n_docs": n_docs, **metric, "fingerprint": one.fingerprint}
-        for n_docs, one in metrics.items()
-        for metric in one.facts["metrics"]
-    ]
+    rows = [{"n_docs": n_docs, **row} for n_docs, artifacts in made.items() for row in _metric_rows(*artifacts)]
     run.rows.replace("n_docs_sweep", {"run_id": run.run_id, "split": "test", **names}, rows)
 
 

@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from flows.inspect_results import open_store
+from flows.safe_text import safe
 
 if TYPE_CHECKING:
     from flows.ask_model import Search
@@ -52,7 +53,7 @@ def print_rows(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
         for row in rows:  # too wide for a table: a line a column
             console.rule(style="dim")
             for column, value in zip(columns, row, strict=True):
-                console.print(Text(f"{column}: {_cell(value)}"))
+                console.print(Text(safe(f"{column}: {_cell(value)}")))
         return
     for row in (columns, *rows):
         print("\t".join(_cell(value).replace("\t", " ").replace("\n", " ") for value in row))  # noqa: T201
@@ -68,11 +69,11 @@ def print_search(search: "Search", questions: Iterable[str], n_docs: int) -> Non
         seconds = time.perf_counter() - started
         if number:
             console.print()
-        console.print(Text(question, style="bold underline"), soft_wrap=wrapped)
+        console.print(Text(safe(question), style="bold underline"), soft_wrap=wrapped)
         for rank, (score, passage, url) in enumerate(found, start=1):
             head = f"{rank}. {passage.title}  ({score:.2f}, {passage.passage_id})"
-            console.print(Text(head, style="bold"), soft_wrap=wrapped)
-            console.print(Text(passage.text), soft_wrap=wrapped)
+            console.print(Text(safe(head), style="bold"), soft_wrap=wrapped)
+            console.print(Text(safe(passage.text)), soft_wrap=wrapped)
             if url:
                 console.print(Text(url), soft_wrap=True)
         nothing = 'no passage holds a word of the question (common words such as "the" are not counted)'
@@ -85,7 +86,7 @@ def _table(columns: Sequence[str], rows: Iterable[Sequence[Any]], title: str | N
     for column in columns:
         table.add_column(Text(str(column)))
     for row in rows:
-        table.add_row(*(Text(_cell(value)) for value in row))
+        table.add_row(*(Text(safe(_cell(value))) for value in row))
     return table
 
 

@@ -28,14 +28,14 @@ def sweep_task(run: StudyRun, model: str, task: str, corpus: Corpus) -> None:
     """Retrieve once; then predict, score and record for every n_docs."""
     config, questions = run.study.models[model], run.result("questions", task)
     retrieved = retrieve_most(run, model, task, corpus, questions)
-    metrics = {}
+    swept = {}
     for n_docs in sorted(set(config.sweep_n_docs)):
         name, first = f"{model}.{task}.{n_docs}", FirstPassages(n_docs, retrieved)
         asked = read_later(questions)
         parents = {"questions": questions}
-        made = predict(run, name, model, corpus, run.study.tasks[task], asked, parents, first)
-        metrics[n_docs] = score(run, name, task, questions, made)
-    record_sweep(run, {"model": model, "task": task, "corpus": corpus.name}, metrics)
+        predictions = predict(run, name, model, corpus, run.study.tasks[task], asked, parents, first)
+        swept[n_docs] = predictions, score(run, name, task, questions, predictions)
+    record_sweep(run, {"model": model, "task": task, "corpus": corpus.name}, swept)
 
 
 def retrieve_most(run: StudyRun, model: str, task: str, corpus: Corpus, questions: Artifact) -> Artifact:

@@ -17,7 +17,7 @@ from flows.corpora import (
     row_ids_hash,
     search_identity,
 )
-from flows.open_models import allowed_passages, open_generator, start_of
+from flows.open_models import allowed_passages, head_labels, open_generator, require_start, start_of
 from flows.recording import record_caveat, record_rejects, record_training
 from flows.study_run import StudyRun, study_run
 from flows.tasks import run_name
@@ -51,6 +51,8 @@ def fit(run: StudyRun, name: str) -> Artifact:
     """One stage: load, train, save."""
     config, corpus = run.study.models[name], own_corpus(run, name)
     start = start_of(run, name)
+    before = _start_card(run, name, start)
+    reads = before or run.study.generator  # a checkpoint's layout and length come with it
     asked = find_questions(run, config.tasks)
     has_encoder = corpus is not None and corpus.retriever != "bm25"
 
@@ -59,20 +61,20 @@ def fit(run: StudyRun, name: str) -> Artifact:
 
         from rag.modeling.models import RagModel
         from rag.tasks.table import read_questions
-        from rag.training.checkpoint import GENERATOR, require_retriever, save_checkpoint, start_card
+        from rag.training.checkpoint import GENERATOR, save_checkpoint
         from rag.training.examples import split_findable, task_examples
         from rag.training.loop import Trainer
         from rag.training.monitors import collapsed_retrieval
 
-        before = start_card(start.folder)
-        if before and corpus and config.steps == 0:
-            require_retriever(start.folder, before, corpus.retriever)
-        caveat = _require_continuable(run, corpus, before) if before and has_encoder else None
+        if before:
+            require_start(run, name, start.folder, before)
+        caveats = [_require_continuable(run, name, corpus, before)] if before and has_encoder else []
+        if before and before.family != config.family:  # the same weights, which learn on under another likelihood
+            caveats.append(f"it starts from a {before.family} model and is trained on as {config.family}")
         encoder = _start_encoder(run, start.folder, before) if has_encoder else None
         generator = open_generator(start.folder / GENERATOR)
         head = _start_head(run, name, start.folder, before, generator)
         model = RagModel(config.family, generator, encoder.module if encoder else None, head)
-        reads = before or run.study.generator
         retriever = open_retriever(run, corpus, encoder) if corpus else None
         trainer = Trainer(
             model.to(run.device), config, reads.layout, reads.max_source_tokens, run.study.seed, retriever
@@ -90,7 +92,7 @@ def fit(run: StudyRun, name: str) -> Artifact:
         counts = {"rows_in": pairs, "rows_out": len(steps), "rows_rejected": len(rejects)}
         facts = {
             "steps": [step._asdict() for step in steps],
-            "caveat": caveat,
+            "caveat": "; ".join(filter(None, caveats)) or None,
             "as_it_is": not steps,  # the start, under another name
             "collapsed": collapsed_retrieval(steps, config.batch_size),
             "truncated_passages": sum(step.truncated for step in steps),
@@ -101,7 +103,8 @@ def fit(run: StudyRun, name: str) -> Artifact:
     identity = {
         "model": config.model_dump(exclude=_NOT_OF_TRAINING),
         "order": list(config.tasks),  # of the mixture, where shares are equal
-        "generator": run.study.generator.model_dump(include={"layout", "max_source_tokens"}),
+        "generator": reads.model_dump(include={"layout", "max_source_tokens"}),
+        "allowed": allowed_passages(run, name, corpus) if before else None,  # what of the start may be another's
         "tasks": {task: run.study.tasks[task].model_dump(include=options) for task in asked},
         "encoder": encoder_identity(run, "question") if has_encoder else None,
         "search": search_identity(run, corpus) if corpus else None,
@@ -128,6 +131,15 @@ def fit(run: StudyRun, name: str) -> Artifact:
     )
 
 
+def _start_card(run: StudyRun, name: str, start: Artifact) -> "ModelCard | None":
+    """The card of a start that was trained already; pretrained parts have none."""
+    if not (run.study.models[name].init_from or run.study.models[name].checkpoint):
+        return None  # said without the half second that torch takes to import
+    from rag.training.checkpoint import read_card
+
+    return read_card(start.folder)
+
+
 def _start_encoder(run: StudyRun, start: Path, before: "ModelCard | None") -> "Encoder":
     """The question encoder that the start has, or else the study's own."""
     from rag.training.checkpoint import QUESTION_ENCODER
@@ -144,22 +156,21 @@ def _start_head(
     from rag.modeling.label_head import LabelHead
     from rag.training.checkpoint import load_head
 
-    tasks = (run.study.tasks[task] for task in run.study.models[name].tasks)
-    labels = next((tuple(task.labels) for task in tasks if task.classification == "head"), ())
-    found = load_head(start, before) if before else None
-    if found and labels in ((), found.labels):
+    labels = head_labels(run, name)
+    found = load_head(start, before, generator) if before else None
+    if found and labels in ([], sorted(found.labels)):
         return found
     return LabelHead(labels, generator.config.d_model) if labels else None
 
 
-def _require_continuable(run: StudyRun, corpus: Corpus | None, before: "ModelCard") -> str | None:
+def _require_continuable(run: StudyRun, name: str, corpus: Corpus | None, before: "ModelCard") -> str | None:
     """Refuse a start whose question encoder learned another way of scoring; says what the study allows of that."""
     from rag.training.checkpoint import require_encoder_options, require_passages
 
     require_encoder_options(before, run.study.encoder)
     if corpus is None or before.passage_fingerprint is None:  # then only the pair of encoders can tell
         return None
-    return require_passages(before, passage_fingerprint(corpus), None, allowed_passages(run))
+    return require_passages(before, passage_fingerprint(corpus), None, allowed_passages(run, name, corpus))
 
 
 def _card(
@@ -185,5 +196,5 @@ def _card(
         encoder=own.model_copy(update=trained) if encoder else None,
         passage_fingerprint=fingerprint,
         row_ids_sha256=row_ids,
-        trained_steps=config.steps,
+        trained_steps=(before.trained_steps if before else 0) + config.steps,
     )

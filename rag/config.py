@@ -7,6 +7,7 @@ leaves open says so. An unknown key is an error that names the nearest known one
 
 import difflib
 import tomllib
+from collections import Counter
 from collections.abc import Mapping
 from datetime import date
 from pathlib import Path
@@ -122,6 +123,11 @@ class StudyConfig(Frozen):
                 raise ValueError(
                     f"models.{name}.init_from = {model.init_from!r} must name a model that stands before it"
                 )
+            if model.init_from in earlier and model.steps == 0 and model.family != self.models[model.init_from].family:
+                raise ValueError(
+                    f"models.{name} is {model.family} and takes no step from {model.init_from!r}, which was trained as "
+                    f"{self.models[model.init_from].family}; give it steps, or the same family"
+                )
             earlier.append(name)
             _known(f"models.{name}.tasks", model.tasks, self.tasks)
             heads = [task for task in model.tasks if self.tasks[task].classification == "head"]
@@ -146,10 +152,28 @@ class StudyConfig(Frozen):
         return self
 
     @model_validator(mode="after")
+    def _predictions_have_names_of_their_own(self) -> "StudyConfig":
+        """A task "nq.5" would be stored under the name that task "nq" has in a sweep with 5 passages."""
+        names: Counter[str] = Counter()
+        for model, config in self.models.items():
+            for task in config.tasks:
+                dev = [".dev"] if self.tasks[task].calibrate else []
+                swept = [f".{n_docs}" for n_docs in {*config.sweep_n_docs}]
+                names.update(f"{model}.{task}{ending}" for ending in ["", *dev, *swept])
+        repeated = [name for name, count in names.items() if count > 1]
+        if repeated:
+            raise ValueError(
+                f"two sets of predictions would be called {repeated[0]!r}: a number that ends it is of sweep_n_docs, "
+                "dev is of calibrate; give the task or the model another name"
+            )
+        return self
+
+    @model_validator(mode="after")
     def _fewer_passages_are_the_first_of_more(self) -> "StudyConfig":
         """A sweep asks once, for the most; an approximate search that looks further for more could find others."""
+        knobs = {"hnsw": "index.ef_search", "auto": "index.ef_search and index.rerank"}
         limits = {
-            "dense": (self.index.steady_n_docs, "index.ef_search or index.rerank"),
+            "dense": (self.index.steady_n_docs, knobs.get(self.index.kind, "index.rerank")),
             "bm25": (None, ""),
             "hybrid": (self.hybrid.candidates, "hybrid.candidates"),
         }

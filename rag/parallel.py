@@ -5,8 +5,10 @@ batches side by side, each on one core, gain nearly 2. Each piece computes on on
 the number of cores never changes a result.
 """
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
 from typing import TypeVar
 
 import torch
@@ -15,11 +17,14 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 
-def on_threads(function: Callable[[T], R], items: Iterable[T], device: torch.device | None = None) -> Iterator[R]:
+def on_threads(
+    function: Callable[[T], R], items: Iterable[T], device: torch.device | None = None, at_once: int | None = None
+) -> Iterator[R]:
     """The function of every item, in the order of the items; as many at a time as torch has threads.
 
     On an accelerator, and inside a thread that computes alone already, one after the other. The function must not
-    draw random numbers: their order would depend on the threads.
+    draw random numbers: their order would depend on the threads. Large results are bounded by ``at_once``: no more
+    items than that are begun before the first of them was taken, and that one let go of.
 
     >>> list(on_threads(lambda number: number * number, range(4)))
     [0, 1, 4, 9]
@@ -29,10 +34,20 @@ def on_threads(function: Callable[[T], R], items: Iterable[T], device: torch.dev
         return
     workers = torch.get_num_threads()
     torch.set_num_threads(1)
-    pool = ThreadPoolExecutor(workers) if workers > 1 else None
+    pool = ThreadPoolExecutor(min(workers, at_once or workers)) if min(workers, at_once or workers) > 1 else None
     try:
-        yield from pool.map(function, items) if pool else map(function, items)
+        yield from _pooled(pool, function, items, at_once) if pool else map(function, items)
     finally:
         if pool:
             pool.shutdown(cancel_futures=True)
         torch.set_num_threads(workers)
+
+
+def _pooled(
+    pool: ThreadPoolExecutor, function: Callable[[T], R], items: Iterable[T], at_once: int | None
+) -> Iterator[R]:
+    rest = iter(items)
+    begun = deque(pool.submit(function, item) for item in islice(rest, at_once))
+    while begun:
+        yield begun.popleft().result()
+        begun.extend(pool.submit(function, item) for item in islice(rest, 1))

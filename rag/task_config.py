@@ -1,5 +1,6 @@
 """A task of a study, its files and how its answers are decoded, as a frozen model; part of ``config``."""
 
+from collections.abc import Iterable
 from typing import Literal
 
 from pydantic import Field, model_validator
@@ -12,6 +13,7 @@ _ONLY_FOR = {
     "beam": ("num_beams", "length_penalty", "early_stopping", "sequence_decoding"),
     "sample": ("samples", "temperature", "top_k", "top_p", "sampling_seed"),
 }
+_OF_TEXTS = ("min_new_tokens", "no_repeat_ngram_size")  # and not of labels; max_new_tokens is in many a study
 
 
 class TaskConfig(Frozen):
@@ -64,10 +66,11 @@ class TaskConfig(Frozen):
 
     @model_validator(mode="after")
     def _decoding_heeds_what_is_set(self) -> "TaskConfig":
-        if self.labels and self.decoding != "beam":
-            raise ValueError("a task with labels is answered by its most probable label; leave decoding out")
+        set_keys = self._not_default(("decoding", *_OF_TEXTS, *(key for keys in _ONLY_FOR.values() for key in keys)))
+        if self.labels and set_keys:
+            raise ValueError(f"a task with labels is answered by its most probable label; leave {set_keys[0]} out")
         for decoding, keys in _ONLY_FOR.items():
-            changed = [key for key in keys if getattr(self, key) != type(self).model_fields[key].default]
+            changed = self._not_default(keys)
             if changed and decoding != self.decoding:
                 raise ValueError(
                     f"{changed[0]} is heeded with decoding = {decoding!r} only, and this is {self.decoding!r}; "
@@ -79,3 +82,6 @@ class TaskConfig(Frozen):
                 f"{self.max_new_tokens}; set it lower"
             )
         return self
+
+    def _not_default(self, keys: Iterable[str]) -> list[str]:
+        return [key for key in keys if getattr(self, key) != type(self).model_fields[key].default]

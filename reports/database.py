@@ -8,6 +8,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from functools import cache
 from importlib import resources
 from pathlib import Path
 
@@ -59,11 +60,10 @@ def opened(path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
 
 def apply_schema(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
     """Make the tables and views, unless the file has exactly these already."""
-    sql = resources.files("reports").joinpath("schema.sql").read_text(encoding="utf-8")
-    digest = hashlib.sha256(sql.encode()).hexdigest()
     refuse_newer(connection, path)
-    if _recorded(connection) == (SCHEMA_VERSION, digest):
+    if is_current(connection):
         return
+    sql = _contract()
     is_new = not connection.execute(TABLES).fetchall()
     connection.execute("BEGIN TRANSACTION")
     try:
@@ -76,9 +76,23 @@ def apply_schema(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
         _same_columns(connection, sql, path)
     connection.execute("DELETE FROM schema_version")
     now = datetime.now(UTC).replace(tzinfo=None)
-    row = [SCHEMA_VERSION, digest, duckdb.__version__, now]
+    row = [*_own_version(), duckdb.__version__, now]
     connection.execute("INSERT INTO schema_version VALUES (?, ?, ?, ?)", row)
     connection.execute("COMMIT")
+
+
+def is_current(connection: duckdb.DuckDBPyConnection) -> bool:
+    """Whether the open database has exactly the tables and views of this software."""
+    return _recorded(connection) == _own_version()
+
+
+def _own_version() -> tuple[int, str]:
+    return SCHEMA_VERSION, hashlib.sha256(_contract().encode()).hexdigest()
+
+
+@cache
+def _contract() -> str:
+    return resources.files("reports").joinpath("schema.sql").read_text(encoding="utf-8")
 
 
 def _recorded(connection: duckdb.DuckDBPyConnection) -> tuple[int, str] | None:

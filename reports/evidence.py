@@ -23,12 +23,13 @@ from reports.store import Snapshot
 
 
 def metric_anchor(row: Mapping[str, Any]) -> str:
-    """The id of a metric's row among the definitions."""
-    return anchor_of("m", row["model"], row["task"], row["corpus"], row["split"], row["name"])
+    """The id of a metric's row among the definitions; those of a sweep have a number of passages."""
+    swept = [str(row["n_docs"])] if row.get("n_docs") else []
+    return anchor_of("m", row["model"], row["task"], row["corpus"], row["split"], row["name"], *swept)
 
 
 def metric_cell(row: Mapping[str, Any] | None) -> Cell:
-    """A row of v_metrics as a cell with its interval, linked to its definition; a dash where there is no row."""
+    """A row of v_metrics or v_n_docs_sweep as a cell with its interval, linked to its definition; a dash for no row."""
     if row is None:
         return Cell(DASH)
     n = f"n {row['n']}" if row["n"] == row["n_expected"] else f"n {row['n']} of {row['n_expected']}"
@@ -58,8 +59,7 @@ def artifact_anchor(fingerprint: str) -> str:
 
 def definition_table(snapshot: Snapshot, run_id: str) -> ReportTable:
     """Every metric with its definition, its counts and where its evidence lies."""
-    sql = "SELECT * FROM v_metrics WHERE run_id = ? ORDER BY task, split, name, model, corpus"
-    rows = snapshot.query(sql, [run_id]).records()
+    rows = snapshot.query(_DEFINED, [run_id, run_id]).records()
     sampled = {tuple(row) for row in snapshot.query(_SAMPLED, [run_id]).rows}
     artifacts = _artifacts(snapshot, run_id)
     columns = headings("metric", "model", "value >", "scored >", "left out >", "failed >", "definition", "evidence")
@@ -67,6 +67,11 @@ def definition_table(snapshot: Snapshot, run_id: str) -> ReportTable:
     body = tuple(_definition(row, (row["task"], row["split"]) in sampled, artifacts) for row in rows)
     return ReportTable("definitions", "Every number, with its definition", caption, columns, body)
 
+
+_DEFINED = """
+FROM v_metrics WHERE run_id = ? UNION ALL BY NAME FROM v_n_docs_sweep WHERE run_id = ?
+ORDER BY task, split, name, model, corpus, n_docs NULLS FIRST
+"""
 
 _SAMPLED = (
     "SELECT DISTINCT task, split FROM questions SEMI JOIN predictions USING (run_id, task, split, question_id) "
@@ -85,12 +90,15 @@ def _artifact_link(text: str, fingerprint: str, artifacts: set[str]) -> Link:
 
 
 def _definition(row: Mapping[str, Any], sampled: bool, artifacts: set[str]) -> tuple[Cell, ...]:
-    predicted = sampled and not row["model"].startswith("retriever:")  # a retriever alone predicts nothing
+    # A retriever alone predicts nothing, and of a sweep no predictions are shown.
+    predicted = sampled and not row["n_docs"] and not row["model"].startswith("retriever:")
     links = [Link("predictions", f"#{samples_anchor(row['task'], row['split'])}")] if predicted else []
     if row["fingerprint"]:
         links.append(_artifact_link(short(row["fingerprint"]), row["fingerprint"], artifacts))
+    swept = f", {row['n_docs']} passages" if row["n_docs"] else ""
+    left_out = row["n_excluded"] or 0
     return (
-        Cell(row["name"], detail=f"{row['task']}, {row['split']}", anchor=metric_anchor(row)),
+        Cell(row["name"], detail=f"{row['task']}, {row['split']}{swept}", anchor=metric_anchor(row)),
         Cell(row["model"], detail=f"index {row['corpus']}" if row["corpus"] else "no passages"),
         Cell(
             percent(row["value"], row["unit"]),
@@ -103,7 +111,7 @@ def _definition(row: Mapping[str, Any], sampled: bool, artifacts: set[str]) -> t
             note=row["partial_reason"],
         ),
         Cell(f"{row['n']} of {row['n_expected']}", row["n"]),
-        Cell(str(row["n_excluded"]), row["n_excluded"]),
+        Cell(str(left_out), left_out),
         Cell(str(row["n_errors"]), row["n_errors"], alarm=row["n_errors"] > 0),
         Cell(row["signature"] or DASH, detail=f"unit: {row['unit']}"),
         Cell(", ".join(link.text for link in links) or DASH, links=tuple(links)),

@@ -316,6 +316,7 @@ CREATE TABLE IF NOT EXISTS n_docs_sweep (
     unit VARCHAR NOT NULL DEFAULT 'fraction',
     signature VARCHAR NOT NULL DEFAULT '',
     fingerprint VARCHAR,
+    decoding_json JSON,
     PRIMARY KEY (run_id, model, task, corpus, split, n_docs, name)
 );
 COMMENT ON TABLE n_docs_sweep IS 'The metrics of a model with more and fewer passages: one retrieval, of which it reads the first n_docs.';
@@ -324,7 +325,7 @@ COMMENT ON COLUMN n_docs_sweep.model IS 'The model; trained once, never for a nu
 COMMENT ON COLUMN n_docs_sweep.task IS 'The task.';
 COMMENT ON COLUMN n_docs_sweep.corpus IS 'The passage index.';
 COMMENT ON COLUMN n_docs_sweep.split IS 'train, dev or test.';
-COMMENT ON COLUMN n_docs_sweep.n_docs IS 'Passages a question: those that were read, and that the answers were scored with.';
+COMMENT ON COLUMN n_docs_sweep.n_docs IS 'Passages a question: those that were read, and that the answers were scored with; fewer where a search by words finds no more.';
 COMMENT ON COLUMN n_docs_sweep.name IS 'As in metrics.';
 COMMENT ON COLUMN n_docs_sweep.value IS 'The value; NULL where it could not be computed.';
 COMMENT ON COLUMN n_docs_sweep.low IS 'Lower end of the 95 % interval.';
@@ -335,6 +336,7 @@ COMMENT ON COLUMN n_docs_sweep.n_errors IS 'Questions that failed; counted here,
 COMMENT ON COLUMN n_docs_sweep.unit IS 'fraction, or another unit.';
 COMMENT ON COLUMN n_docs_sweep.signature IS 'Normaliser, version and options that define the number.';
 COMMENT ON COLUMN n_docs_sweep.fingerprint IS 'Artifact with the predictions it was computed from.';
+COMMENT ON COLUMN n_docs_sweep.decoding_json IS 'As in metrics.';
 
 CREATE TABLE IF NOT EXISTS comparisons (
     run_id VARCHAR NOT NULL,
@@ -735,7 +737,8 @@ COMMENT ON VIEW v_swap_unspellable IS 'Offices whose answer the vocabulary of th
 CREATE OR REPLACE VIEW v_n_docs_sweep AS
 SELECT s.*,
        concat_ws('; ', CASE WHEN r.status IS DISTINCT FROM 'complete' THEN 'the run is not complete' END,
-                 CASE WHEN s.n < s.n_expected THEN (s.n_expected - s.n) || ' of ' || s.n_expected || ' not scored' END
+                 CASE WHEN s.n < s.n_expected THEN (s.n_expected - s.n) || ' of ' || s.n_expected || ' not scored' END,
+                 CASE WHEN s.n_errors > 0 THEN s.n_errors || ' failed' END
        ) AS partial_reason,
        partial_reason <> '' AS partial
 FROM n_docs_sweep AS s LEFT JOIN runs AS r USING (run_id);

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import duckdb
 from filelock import FileLock, Timeout
 
-from reports.database import TABLES, apply_schema, first_line, literal, opened, quoted, refuse_newer
+from reports.database import TABLES, apply_schema, first_line, is_current, literal, opened, quoted, refuse_newer
 from reports.errors import StoreError
 from reports.files import copy_in_place, put_in_place
 from reports.session import Session
@@ -113,7 +113,9 @@ class Store:
     def snapshot(self) -> Iterator["Snapshot"]:
         """Several queries over one and the same published state, whatever is published meanwhile.
 
-        Raises StoreError where nothing is published yet or the file has a newer schema.
+        Results of an older build get the columns and views of this one first, through the writer's file.
+        Raises StoreError where nothing is published yet, the file has a newer schema, or an older one cannot be
+        brought up to date.
         """
         with self._reading() as connection:
             connection.execute("SET enable_external_access = false")
@@ -142,6 +144,19 @@ class Store:
     def _reading(self) -> Iterator[duckdb.DuckDBPyConnection]:
         if not self.path.is_file():
             raise StoreError(f"there are no published results at {self.path}; run a study first")
+        with self._attached() as connection:
+            if is_current(connection):
+                yield connection
+                return
+        try:  # of an older build: columns and views that queries name are not there yet
+            self.publish()
+        except StoreError as error:
+            raise StoreError(f"{self.path} is of another build and was not brought up to date: {error}") from error
+        with self._attached() as connection:
+            yield connection
+
+    @contextmanager
+    def _attached(self) -> Iterator[duckdb.DuckDBPyConnection]:
         # Attached to an instance of its own: connecting to the file by name would share, within one process, the
         # snapshot of whoever opened that name first, even after a newer one was put in its place.
         with duckdb.connect(":memory:", config={"python_enable_replacements": False}) as connection:

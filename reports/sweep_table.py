@@ -1,9 +1,7 @@
 """The table of a sweep over n_docs: the same model with more and fewer passages."""
 
-from collections.abc import Mapping
-from typing import Any
-
-from reports.cells import DASH, Cell, Column, ReportTable, headings, interval, percent
+from reports.cells import Cell, Column, ReportTable, headings
+from reports.evidence import metric_cell
 from reports.metric_names import METRIC_ORDER, metric_label
 from reports.store import Snapshot
 
@@ -24,7 +22,7 @@ def sweep_table(snapshot: Snapshot, run_id: str) -> ReportTable:
             Cell(model),
             Cell(corpus),
         )
-        body.append((*head, *(_sweep_cell(cells.get((line, n_docs))) for n_docs in across)))
+        body.append((*head, *(metric_cell(cells.get((line, n_docs))) for n_docs in across)))
     columns = (
         *headings("task", "metric", "model", "passage index"),
         *(Column(str(k), "n_docs", numeric=True) for k in across),
@@ -36,14 +34,3 @@ _SWEPT = (
     "Percent, 95 % interval below, by the number of passages that the model reads and is scored with. Trained once; "
     "the passages are the first of one retrieval."
 )
-
-
-def _sweep_cell(row: Mapping[str, Any] | None) -> Cell:
-    """No link: the definitions have the metrics of the model's own n_docs alone."""
-    if row is None:
-        return Cell(DASH)
-    unit = row["unit"]
-    low, high = row["low"], row["high"]
-    below = interval(low, high, unit)
-    text = percent(row["value"], unit)
-    return Cell(text, row["value"], low, high, row["n"], below, partial=row["partial"], note=row["partial_reason"])

@@ -19,13 +19,9 @@ from rag.modeling.tokenizer import GeneratorTokenizer
 
 
 class LabelScores(NamedTuple):
-    """For each question: p(label|x) among the given labels, their joint share of all tokens, and who says so.
-
-    ``mass`` near 0 means that the generator would rather write something else than any label.
-    """
+    """For each question: p(label|x) among the given labels, and who says so."""
 
     probs: Float[Tensor, "batch labels"]  # sum to 1
-    mass: Float[Tensor, "batch"]
     posterior_probs: Float[Tensor, "batch labels n_docs"]  # p(z|x,label)
 
 
@@ -78,16 +74,15 @@ def classify_by_head(
     claims: Sequence[str],
     labels: Sequence[str],
 ) -> LabelScores:
-    """p(label|x) = sum_z p(z|x) p(label|x,z) by the head of the model, which knows these labels in this order.
+    """p(label|x) = sum_z p(z|x) p(label|x,z) by the head of the model, which knows these labels, in their order.
 
     Source: appendix E of the paper. Raises ConfigError for a model without such a head.
     """
-    require_head(model.head, labels)
-    by_passage = model.label_logprobs(encoded, model.generator.targets(list(claims)))
+    places = require_head(model.head, labels).places(labels)
+    by_passage = model.label_logprobs(encoded, model.generator.targets(list(claims)))[..., places]
     return _marginalized(prior_logprobs, by_passage.transpose(1, 2))
 
 
 def _marginalized(prior_logprobs: Tensor, by_passage: Float[Tensor, "batch labels n_docs"]) -> LabelScores:
     joint = prior_logprobs[:, None, :] + by_passage
-    by_label = torch.logsumexp(joint, dim=2)
-    return LabelScores(by_label.softmax(dim=1), by_label.logsumexp(dim=1).exp(), joint.softmax(dim=2))
+    return LabelScores(torch.logsumexp(joint, dim=2).softmax(dim=1), joint.softmax(dim=2))

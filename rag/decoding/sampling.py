@@ -19,6 +19,7 @@ from rag.modeling.generator import EncodedPassages, Generator
 
 # Rows of one passage share their keys, so a step looks at the tokens of all of them: more at once would cost more.
 _SAMPLES_AT_ONCE = 64
+_COLDEST = 1e-30  # below it a temperature could become 0 in float32; any two scores are told apart long before
 
 
 def seed_of(name: str, seed: int = 0) -> int:
@@ -157,7 +158,8 @@ def narrow(
 
     Tokens exactly as likely as the last of ``top_k`` stay too. They are not normalised; ``pick`` needs no more.
     """
-    scores = logprobs / options.temperature
+    # Beside the most probable token, so that near a temperature of 0 that one is drawn and nothing overflows.
+    scores = (logprobs - logprobs.amax(dim=-1, keepdim=True)) / max(options.temperature, _COLDEST)
     if 0 < options.top_k < scores.shape[-1]:
         least = scores.topk(options.top_k, dim=-1).values[..., -1:]
         scores = scores.masked_fill(scores < least, -torch.inf)

@@ -4,7 +4,7 @@ Thorough decoding scores every distinct hypothesis under every passage; fast dec
 a passage did not propose the hypothesis itself (section 2.4 of the paper).
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import torch
@@ -37,17 +37,7 @@ def thorough(
         return []
     encoded = generator.with_cross_keys(encoded)
     proposals = _propose(generator, encoded, prior_logprobs, options)
-    token_ids = [list(dict.fromkeys(one.token_ids for one in question)) for question in proposals]
-    results = []
-    for number, scored in enumerate(_score(generator, encoded, prior_logprobs, proposals)):
-        ended = {one.token_ids: one.finished for one in proposals[number]}
-        results.append(
-            _ranked(
-                Hypothesis(ids, logprob, posterior, (), ended[ids])
-                for ids, logprob, posterior in zip(token_ids[number], scored.logprobs, scored.posteriors, strict=True)
-            )
-        )
-    return results
+    return [_ranked(found) for found in _score(generator, encoded, prior_logprobs, proposals)]
 
 
 @torch.inference_mode()
@@ -85,11 +75,6 @@ class _Proposal(NamedTuple):
     finished: bool
 
 
-class _Scored(NamedTuple):
-    logprobs: list[float]
-    posteriors: list[tuple[float, ...]]
-
-
 def _propose(
     generator: Generator, encoded: EncodedPassages, prior_logprobs: Tensor, options: BeamOptions
 ) -> list[list[_Proposal]]:
@@ -108,22 +93,30 @@ def _propose(
 
 def _score(
     generator: Generator, encoded: EncodedPassages, prior_logprobs: Tensor, proposals: list[list[_Proposal]]
-) -> Iterator[_Scored]:
-    """Each question's hypotheses under each of its passages, question by question."""
+) -> Iterator[list[Hypothesis]]:
+    """Each question's distinct hypotheses, marginalised over all of its passages, question by question."""
     n_docs = prior_logprobs.shape[1]
     for number, proposed in enumerate(proposals):
         own = encoded.select(slice(number * n_docs, (number + 1) * n_docs))
-        logprobs = _under_all(generator, own, prior_logprobs[number], proposed)[:, :, None]
+        ended = {one.token_ids: one.finished for one in proposed}
+        logprobs = _under_all(generator, own, prior_logprobs[number], proposed, list(ended))[:, :, None]
         priors, mask = prior_logprobs[number].expand(len(logprobs), -1), logprobs.new_ones(len(logprobs), 1).bool()
-        posteriors = posterior_logprobs(logprobs, priors, mask).exp().tolist()
-        yield _Scored(marginalize_sequence(logprobs, priors, mask).tolist(), list(map(tuple, posteriors)))
+        posteriors = map(tuple, posterior_logprobs(logprobs, priors, mask).exp().tolist())
+        marginal = marginalize_sequence(logprobs, priors, mask).tolist()
+        yield [
+            Hypothesis(ids, logprob, posterior, (), ended[ids])
+            for ids, logprob, posterior in zip(ended, marginal, posteriors, strict=True)
+        ]
 
 
 def _under_all(
-    generator: Generator, encoded: EncodedPassages, prior: Tensor, proposed: list[_Proposal]
+    generator: Generator,
+    encoded: EncodedPassages,
+    prior: Tensor,
+    proposed: list[_Proposal],
+    hypotheses: list[tuple[int, ...]],
 ) -> Float[Tensor, "hypotheses n_docs"]:
     """log p(y|x,z) of every distinct hypothesis; its search knows it already under a passage that proposed it."""
-    hypotheses = list(dict.fromkeys(one.token_ids for one in proposed))
     unknown = torch.isfinite(prior).tolist()
     logprobs = [[torch.nan if each else 0.0 for each in unknown] for _ in hypotheses]  # masked passages count nothing
     for one in proposed:
@@ -149,6 +142,6 @@ def _chunks(places: Int[Tensor, "n_docs open"], longest: int) -> Iterator[Int[Te
     yield from (part for part in torch.split(places, size, dim=1) if part.numel())
 
 
-def _ranked(hypotheses: Iterator[Hypothesis]) -> Hypotheses:
+def _ranked(hypotheses: Iterable[Hypothesis]) -> Hypotheses:
     """Best first; equals keep the order in which passages proposed them."""
     return tuple(sorted(hypotheses, key=lambda one: -one.logprob))

@@ -3,7 +3,8 @@
 Sources: Guo et al. 2017 (arXiv 1706.04599) for temperature and expected calibration error, Brier 1950 for the score.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -57,25 +58,58 @@ def fit_temperature(probs: Probs, gold: Int[np.ndarray, " claims"]) -> float:
     return float(np.exp(found.x))
 
 
-def fit_on(questions: Sequence[Question], predictions: Sequence[Prediction]) -> float:
+class Known(NamedTuple):
+    """The claims whose gold label is among those that were scored: only of these is its probability known."""
+
+    probs: Probs
+    gold: Int[np.ndarray, " claims"]  # places of the gold labels
+    question_ids: list[str]
+
+
+def known_labels(pairs: Iterable[tuple[Question, Prediction]]) -> Known:
+    """What calibration looks at. A model of two labels knows nothing of a third; that its answer is wrong is counted
+    in label accuracy."""
+    found = [(*pair, place) for pair in pairs if (place := _gold_place(*pair)) is not None]
+    rows = [[prob for _, prob in made.label_probs] for _, made, _ in found]
+    probs = np.array(rows, dtype=np.float64).reshape(len(found), -1 if found else 0)
+    gold = np.array([place for _, _, place in found], dtype=np.int64)
+    return Known(probs, gold, [question.question_id for question, _, _ in found])
+
+
+def _gold_place(question: Question, made: Prediction) -> int | None:
+    places = (place for place, (label, _) in enumerate(made.label_probs) if same_label(label, question.answers[0]))
+    return next(places, None)
+
+
+class Fitted(NamedTuple):
+    """A temperature with the counts behind it."""
+
+    temperature: float
+    n: int
+    left_out: int  # claims whose gold label is none of the scored ones
+
+    @property
+    def notes(self) -> list[str]:
+        """What a reader has to know about the counts.
+
+        >>> Fitted(1.5, n=8, left_out=2).notes
+        ['the temperature is fitted on 8 of 10 claims: the gold label of 2 is none of the scored ones']
+        """
+        why = f"the gold label of {self.left_out} is none of the scored ones"
+        total = self.n + self.left_out
+        return [f"the temperature is fitted on {self.n} of {total} claims: {why}"] if self.left_out else []
+
+
+def fit_on(questions: Sequence[Question], predictions: Sequence[Prediction]) -> Fitted:
     """``fit_temperature`` on the answered claims of a split, joined by id; failed ones have no probabilities.
 
-    Raises DataError for a claim whose gold label is none of those that were scored.
+    Claims whose gold label was not scored are left out. Raises DataError where no claim is left.
     """
     made = {one.question_id: one for one in predictions if one.label_probs}
-    pairs = [(made[one.question_id].label_probs, one) for one in questions if one.question_id in made]
-    rows = [[prob for _, prob in label_probs] for label_probs, _ in pairs]
-    probs = np.array(rows, dtype=np.float64).reshape(len(pairs), -1 if pairs else 0)
-    return fit_temperature(probs, np.array([gold_label(*pair) for pair in pairs], dtype=np.int64))
-
-
-def gold_label(label_probs: Sequence[LabelProb], question: Question) -> int:
-    """The place of a claim's gold label among those that were scored; raises DataError where it is none of them."""
-    for place, (label, _) in enumerate(label_probs):
-        if same_label(label, question.answers[0]):
-            return place
-    known = ", ".join(label for label, _ in label_probs)
-    raise DataError(f"question {question.question_id} has the label {question.answers[0]!r}; the model knows {known}")
+    pairs = [(one, made[one.question_id]) for one in questions if one.question_id in made]
+    known = known_labels(pairs)
+    n = len(known.question_ids)
+    return Fitted(fit_temperature(known.probs, known.gold), n, len(pairs) - n)
 
 
 def calibrated(label_probs: Sequence[LabelProb], temperature: float) -> list[LabelProb]:

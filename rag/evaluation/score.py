@@ -12,7 +12,7 @@ import numpy as np
 
 from rag.errors import DataError
 from rag.evaluation.answers import RegexMode, exact_match, f1, regex_match, same_label
-from rag.evaluation.calibration import BINS, at_temperature, brier_scores, confidence_gaps, ece_of_sums, gold_label
+from rag.evaluation.calibration import BINS, at_temperature, brier_scores, confidence_gaps, ece_of_sums, known_labels
 from rag.evaluation.generation import bleu_1_counts, bleu_1_of_sums, rouge_l_scores, trigrams
 from rag.evaluation.q_bleu import q_bleu_1_scores
 from rag.evaluation.retrieval import answer_in_passage, first_rank_with_answer
@@ -52,7 +52,8 @@ def score_task(
     are regular expressions, exact_match is DrQA's match at the start, exact_match_search and exact_match_fullmatch are
     the other two public rules, and there is no f1. fever: label_accuracy over three labels, label_accuracy_2way over
     the claims whose gold label is not NOT ENOUGH INFO, and where the predictions have probabilities of all labels
-    calibration_error and brier, with a ``temperature`` calibration_error_calibrated and brier_calibrated too.
+    calibration_error and brier over the claims whose gold label is one of those, with a ``temperature``
+    calibration_error_calibrated and brier_calibrated too.
     msmarco: bleu_1, rouge_l, distinct_trigram_ratio, without the unanswerable questions.
     jeopardy: bleu_1, q_bleu_1, distinct_trigram_ratio. Every metric has n + n_errors = n_expected.
     Raises DataError for a duplicate or unknown id, for no question, and for a question without the gold it needs.
@@ -168,19 +169,25 @@ def _score_fever(scorer: Scorer, pairs: list[_Pair], temperature: float | None) 
 
 def _score_calibration(scorer: Scorer, pairs: list[_Pair], temperature: float | None) -> None:
     """As the model gives its probabilities and, where a temperature was fitted, at that."""
-    probs = np.array([[prob for _, prob in pair.prediction.label_probs] for pair in pairs])
-    gold = np.array([gold_label(pair.prediction.label_probs, pair.question) for pair in pairs])
+    probs, gold, question_ids = known_labels(pairs)
+    n = len(question_ids)
+    if n < len(pairs):
+        scorer.notes.append(
+            f"calibration is scored on {n} of {len(pairs)} claims: the gold label of the others is none of the scored"
+        )
+    if not n:
+        return
     for ending, at in (("", 1.0), ("_calibrated", temperature)):
         if at is None:
             continue
         shown = at_temperature(probs, at) if at != 1 else probs
         rule = f"labels:{probs.shape[1]}|temperature:{at:.6g}"
         gaps = confidence_gaps(shown, gold)
-        value = float(ece_of_sums(gaps.sum(axis=0, keepdims=True), len(pairs))[0])
+        value = float(ece_of_sums(gaps.sum(axis=0, keepdims=True), n)[0])
         interval = bootstrap_interval(gaps, scorer.seed, ece_of_sums)
         name, bins = f"calibration_error{ending}", f"bins:{BINS}-equal-width|conf:largest"
-        scorer.corpus(name, value, interval, len(pairs), f"{name}|{rule}|{bins}|ci:bootstrap-1000|v1")
-        scorer.mean(_values(f"brier{ending}", brier_scores(shown, gold).tolist(), pairs, f"{rule}|halved"))
+        scorer.corpus(name, value, interval, n, f"{name}|{rule}|{bins}|ci:bootstrap-1000|v1")
+        scorer.mean(Values(f"brier{ending}", brier_scores(shown, gold).tolist(), question_ids, f"{rule}|halved"))
 
 
 def _score_msmarco(scorer: Scorer, pairs: list[_Pair]) -> None:

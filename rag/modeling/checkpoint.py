@@ -2,18 +2,20 @@
 
 import json
 import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import torch
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save
+from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 from transformers import AutoConfig, AutoModelForSeq2SeqLM
 from transformers.activations import NewGELUActivation
 
-from rag.errors import CheckpointError, ConfigError
-from rag.files import write_atomically
+from rag.errors import CheckpointError, ConfigError, ResourceError
+from rag.files import publish, write_atomically
 from rag.modeling import attention
 
 _GENERATION_CONFIG = "generation_config.json"
@@ -51,11 +53,35 @@ def save_seq2seq(model: Any, path: Path) -> None:
         key = (tensor.data_ptr(), tensor.shape)
         if key not in seen:
             seen.add(key)
-            state[name] = tensor.detach().cpu().contiguous()
+            state[name] = tensor
     write_atomically(path / "config.json", model.config.to_json_string().encode())
     if model.generation_config.forced_bos_token_id is not None:
         write_atomically(path / _GENERATION_CONFIG, model.generation_config.to_json_string().encode())
-    write_atomically(path / "model.safetensors", save(state, metadata={"format": "pt"}))
+    write_weights(path / "model.safetensors", state)
+
+
+def write_weights(path: Path, tensors: Mapping[str, Tensor]) -> None:
+    """Write a safetensors file that is whole or absent. Raises ResourceError where the disk does not take it."""
+    temporary = path.with_name(f".{path.name}.tmp")
+    with writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            whole = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+            save_file(whole, temporary, metadata={"format": "pt"})
+            publish(temporary, path)
+        finally:
+            temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def writing(place: Path) -> Iterator[None]:
+    """Raises ResourceError, in words, where what is done under it cannot write below ``place``."""
+    try:
+        yield
+    except (OSError, SafetensorError) as error:
+        raise ResourceError(
+            f"{place} cannot be written ({_first_line(error)}); make room on its disk or name another place"
+        ) from error
 
 
 def _read_config(path: Path) -> Any:
@@ -63,7 +89,7 @@ def _read_config(path: Path) -> Any:
         raise ConfigError(f"no generator at {path}: give a folder with config.json, model.safetensors, tokenizer.json")
     try:
         config = AutoConfig.from_pretrained(path, local_files_only=True, trust_remote_code=False)
-    except (OSError, ValueError, KeyError) as error:
+    except Exception as error:  # of many kinds, some of transformers' own
         raise CheckpointError(f"{path / 'config.json'} is missing or damaged: {_first_line(error)}") from error
     if not config.is_encoder_decoder or type(config) not in AutoModelForSeq2SeqLM._model_mapping:
         raise ConfigError(f"{path} holds a {config.model_type} model; the generator must be an encoder-decoder")
@@ -94,13 +120,14 @@ def read_weights(path: Path) -> dict[str, Tensor]:
     """All tensors of model.safetensors, or of the shards that its index names."""
     index = path / "model.safetensors.index.json"
     try:
-        names = sorted(set(json.loads(index.read_bytes())["weight_map"].values())) if index.is_file() else None
+        shards = set(json.loads(index.read_bytes())["weight_map"].values()) if index.is_file() else ()
+        names = sorted(map(Path, shards))
     except (ValueError, KeyError, AttributeError, TypeError) as error:
         raise CheckpointError(f"{index} is damaged ({_first_line(error)}); copy it again") from error
     state: dict[str, Tensor] = {}
-    for name in names or ["model.safetensors"]:
+    for name in names or [Path("model.safetensors")]:
         file = path / name
-        if Path(name).name != name or not file.is_file():  # a file may itself be a link, as in the hub's cache
+        if name.name != str(name) or not file.is_file():  # a file may itself be a link, as in the hub's cache
             raise CheckpointError(f"{path} has no {name}; weights are read from safetensors files only")
         try:
             state |= load_file(file)
@@ -145,6 +172,8 @@ def _load(model: Any, state: dict[str, Tensor], path: Path) -> None:
         raise CheckpointError(f"{path}: the weights file {what} and {more} more problems; it belongs to another model")
     wrong = [name for name, tensor in model.state_dict().items() if name in state and not _equal(tensor, state[name])]
     if wrong:
+        if any(state[name].isnan().any() for name in wrong):
+            raise CheckpointError(f"{path}: {wrong[0]} holds values that are not numbers; its training broke them")
         raise CheckpointError(f"{path}: {wrong[0]} differs from the file after loading; its tying is not supported")
 
 

@@ -1,7 +1,7 @@
 """The sequence-to-sequence model p(y|x,z): encode passages once, score targets, and decode step by step.
 
 T5, FLAN-T5 and mT5, BART, mBART, PLBart, PEGASUS, Blenderbot and M2M100 work, by one interface, and every other
-encoder-decoder that shows at load that it gives what transformers gives (``self_test``; LongT5, UMT5). Rows are
+encoder-decoder that shows at load that it gives what transformers gives (``self_test``; LongT5 does). Rows are
 passages in the order question-major, passage-minor; several decoder rows may share one passage.
 """
 
@@ -116,6 +116,7 @@ class Generator(nn.Module):
         if config.decoder_start_token_id is None:
             config.decoder_start_token_id = tokenizer.language_token_id
         generator = cls(model, tokenizer)
+        _require_embeddings(generator, path)
         self_test.check_family(generator, path)
         return generator.to(dtype)
 
@@ -258,6 +259,16 @@ def _cache(layers: tuple[KeyValues, ...]) -> DynamicCache:
 
 def _key_values(cache: DynamicCache) -> tuple[KeyValues, ...]:
     return tuple(KeyValues(layer.keys, layer.values) for layer in cache.layers)
+
+
+def _require_embeddings(generator: Generator, path: Path) -> None:
+    rows = len(generator.model.get_input_embeddings().weight)
+    last = max(generator.tokenizer.backend.get_vocab().values(), default=0)
+    if last >= rows:
+        raise CheckpointError(
+            f"{path / 'tokenizer.json'} has token ids up to {last} and the model {rows} embeddings; save the tokenizer "
+            "that belongs to this generator"
+        )
 
 
 def _start_token_id(config: Any) -> int:

@@ -154,6 +154,6 @@ def _cut(tokenized: TokenizedText, row: _Row, limit: int, question: str) -> Int[
 
 def _inside(row: _Row, start: int, end: int) -> bool:
     """Whether a token is wholly passage text; the blank that some tokenizers glue to a word's front may be outside."""
-    while start < end and row.text[start].isspace():
+    while start < min(end, row.start) and row.text[start].isspace():
         start += 1
     return row.start <= start < end <= row.end

@@ -11,10 +11,11 @@ from typing import cast
 import torch
 from jaxtyping import Float
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from rag.errors import CheckpointError, ConfigError
+from rag.modeling.checkpoint import write_weights
 
 
 class LabelHead(nn.Module):
@@ -38,26 +39,36 @@ class LabelHead(nn.Module):
         logits = logits.float() if logits.dtype in (torch.float16, torch.bfloat16) else logits
         return torch.log_softmax(logits, dim=-1)
 
+    def places(self, labels: Sequence[str]) -> list[int]:
+        """The columns of some of its labels.
+
+        >>> LabelHead(["SUPPORTS", "REFUTES"], dim=3).places(["REFUTES"])
+        [1]
+        """
+        return [self.labels.index(label) for label in labels]
+
     def save(self, path: Path) -> None:
         """Write the weights as safetensors; the labels belong to the card beside them."""
-        save_file({name: tensor.detach().contiguous() for name, tensor in self.state_dict().items()}, path)
+        write_weights(path, self.state_dict())
 
     @classmethod
-    def load(cls, path: Path, labels: Sequence[str]) -> "LabelHead":
-        """A head of these labels, in evaluation mode; raises CheckpointError where the file is not one of them."""
+    def load(cls, path: Path, labels: Sequence[str], dim: int) -> "LabelHead":
+        """A head of these labels for states of ``dim`` numbers, in evaluation mode.
+
+        Raises CheckpointError where the file does not hold one.
+        """
+        head = cls(labels, dim)
         try:
-            weights = load_file(path)
-            head = cls(labels, weights["linear.weight"].shape[1])
-            head.load_state_dict(weights)
-        except (OSError, SafetensorError, KeyError, IndexError, RuntimeError) as error:
+            head.load_state_dict(load_file(path))
+        except (OSError, SafetensorError, RuntimeError) as error:
             raise CheckpointError(
-                f"{path} is no head of the labels {', '.join(labels)}; train the model again"
+                f"{path} is no head of the labels {', '.join(labels)} over {dim} numbers; train the model again"
             ) from error
         return head.eval()
 
 
 def require_head(head: nn.Module | None, labels: Sequence[str]) -> LabelHead:
-    """The head of exactly these labels; raises ConfigError where the model has none or one of others."""
+    """The head of exactly these labels, in any order; raises ConfigError where the model has none or one of others."""
     wanted = ", ".join(labels)
     if head is None:
         raise ConfigError(
@@ -65,6 +76,6 @@ def require_head(head: nn.Module | None, labels: Sequence[str]) -> LabelHead:
             "classification = 'head', or set classification = 'token'"
         )
     found = cast(LabelHead, head)
-    if found.labels != tuple(labels):
+    if sorted(found.labels) != sorted(labels):
         raise ConfigError(f"the task has the labels {wanted}, the model's head {', '.join(found.labels)}; use the same")
     return found

@@ -3,6 +3,7 @@
 It never retrieves and never reads text: ``rag.pipeline`` and the trainer compose encoder, index and this.
 """
 
+from collections.abc import Sequence
 from typing import Literal, NamedTuple, assert_never
 
 import torch
@@ -88,18 +89,23 @@ class RagModel(nn.Module):
         inputs: GeneratorInputs,
         doc_scores: Float[Tensor, "batch n_docs"],
         claims: TargetBatch,
-        labels: Int[Tensor, "batch"],
+        labels: Sequence[str],
         doc_mask: Bool[Tensor, "batch n_docs"] | None = None,
     ) -> LossOutput:
         """-log sum_z p(z|x) p(label|x,z) by the head (nats): that of a target of one token, in both families.
 
-        Raises DataError if a question has no passage, ConfigError for a model without a head.
+        Raises DataError if a question has no passage, ConfigError for a model without a head, ValueError unless each
+        question has a claim and a label.
         """
+        counts = (len(inputs.input_ids), len(claims.ids), len(labels))
+        if len(set(counts)) > 1:  # they would be broadcast
+            raise ValueError("{} questions, {} claims and {} labels; give one of each".format(*counts))
         encoded = self.generator.encode(inputs.input_ids.flatten(0, 1), inputs.attention_mask.flatten(0, 1))
-        places = labels[:, None, None].expand(-1, inputs.input_ids.shape[1], 1)
-        tokens = self.label_logprobs(encoded, claims).gather(2, places)
-        prior = prior_logprobs(doc_scores, doc_mask)
-        return self._marginal(tokens, prior, torch.ones_like(labels, dtype=torch.bool)[:, None])
+        of_labels = self.label_logprobs(encoded, claims)
+        assert self.head is not None, "refused one line above"
+        places = torch.tensor(self.head.places(labels), device=of_labels.device)[:, None]
+        tokens = of_labels.gather(2, places[..., None].expand(-1, inputs.input_ids.shape[1], 1))
+        return self._marginal(tokens, prior_logprobs(doc_scores, doc_mask), torch.ones_like(places, dtype=torch.bool))
 
     def label_logprobs(self, encoded: EncodedPassages, claims: TargetBatch) -> Float[Tensor, "batch n_docs labels"]:
         """log p(label|x,z) of every label of the head under each passage (nats); the claims are read by the decoder."""

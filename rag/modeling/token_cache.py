@@ -16,7 +16,8 @@ import numpy as np
 from jaxtyping import Int
 from tokenizers import Tokenizer
 
-_CHARACTERS_KEPT = 16_000_000  # about 70 MB with ids and offsets: 25,000 passages of 100 words
+_BYTES_KEPT = 70_000_000  # 25,000 passages of 100 words
+_BYTES_OF_A_TEXT = 500  # beside characters, ids and offsets: the objects that hold them
 _NORMALIZERS = {  # that change no character because of one beyond a blank
     "BertNormalizer", "Lowercase", "NFC", "NFD", "NFKC", "NFKD", "Nmt", "Precompiled", "Replace", "Strip",
     "StripAccents",
@@ -37,12 +38,12 @@ class TokenCache:
     """Texts with their tokens; the least recently used ones go first. Safe on threads."""
 
     def __init__(
-        self, tokenize: Callable[[Sequence[str]], Sequence[TokenizedText]], max_characters: int = _CHARACTERS_KEPT
+        self, tokenize: Callable[[Sequence[str]], Sequence[TokenizedText]], max_bytes: int = _BYTES_KEPT
     ) -> None:
         self._tokenize = tokenize
-        self._max_characters = max_characters
+        self._max_bytes = max_bytes
         self._kept: OrderedDict[str, TokenizedText] = OrderedDict()
-        self._characters = 0
+        self._bytes = 0
         self._lock = Lock()
 
     def tokens(self, texts: Sequence[str]) -> list[TokenizedText]:
@@ -62,9 +63,13 @@ class TokenCache:
         if text in self._kept:  # another thread was faster
             return
         self._kept[text] = tokens
-        self._characters += len(text)
-        while self._characters > self._max_characters:
-            self._characters -= len(self._kept.popitem(last=False)[0])
+        self._bytes += _size(text, tokens)
+        while self._bytes > self._max_bytes:
+            self._bytes -= _size(*self._kept.popitem(last=False))
+
+
+def _size(text: str, tokens: TokenizedText) -> int:
+    return _BYTES_OF_A_TEXT + len(text) + tokens.ids.nbytes + tokens.offsets.nbytes
 
 
 def may_cut(text: str, place: int) -> bool:

@@ -34,7 +34,6 @@ def load_module(path: Path) -> nn.Module:
 
     Raises CheckpointError for damaged or missing weights.
     """
-    from safetensors import SafetensorError
     from transformers import AutoConfig, AutoModel, DPRContextEncoder, DPRQuestionEncoder
 
     try:
@@ -46,7 +45,9 @@ def load_module(path: Path) -> nn.Module:
         module, report = loader.from_pretrained(
             path, local_files_only=True, use_safetensors=True, dtype=torch.float32, output_loading_info=True, **options
         )
-    except (OSError, ValueError, RuntimeError, SafetensorError) as error:
+    except CheckpointError:
+        raise
+    except Exception as error:  # of many kinds, some of transformers' own
         raise CheckpointError(f"the encoder at {path} cannot be loaded: {error}") from error
     if report["missing_keys"]:
         raise CheckpointError(f"the encoder at {path} lacks the weights {', '.join(sorted(report['missing_keys']))}")
@@ -57,17 +58,31 @@ def load_module(path: Path) -> nn.Module:
     return module.eval()  # type: ignore[no-any-return]
 
 
-def load_tokenizer(path: Path) -> Any:
-    """The tokenizer of a folder. Raises CheckpointError for none or a damaged one."""
+def load_tokenizer(path: Path, module: nn.Module) -> Any:
+    """The tokenizer of a folder, for its model. Raises CheckpointError for none, a damaged one or another model's."""
     from transformers import AutoTokenizer
 
     if not any((path / name).is_file() for name in _TOKENIZER_FILES):
         # transformers would make up a tokenizer of five special tokens here, and read every word as unknown
         raise CheckpointError(f"{path} has no tokenizer; one of {', '.join(_TOKENIZER_FILES)} is needed")
     try:
-        return AutoTokenizer.from_pretrained(path, local_files_only=True, use_fast=True)
-    except (OSError, ValueError) as error:
+        tokenizer = AutoTokenizer.from_pretrained(path, local_files_only=True, use_fast=True)
+    except Exception as error:  # of many kinds, some of the tokenizers package's own
         raise CheckpointError(f"the tokenizer at {path} cannot be loaded: {error}") from error
+    _check_vocabulary(tokenizer, int(getattr(module.config, "vocab_size", 0)), path)
+    return tokenizer
+
+
+def _check_vocabulary(tokenizer: Any, rows: int, path: Path) -> None:
+    """Refuse one that knows no word, or more than the model; fewer are fine: embeddings are often rounded up."""
+    known: dict[str, int] = tokenizer.get_vocab()
+    if known.keys() <= {*tokenizer.all_special_tokens, *map(str, tokenizer.added_tokens_decoder.values())}:
+        raise CheckpointError(f"the tokenizer at {path} knows no word beside {sorted(known)}; copy its files again")
+    if max(known.values()) >= rows:
+        raise CheckpointError(
+            f"the tokenizer at {path} has token ids up to {max(known.values())} and the model {rows} embeddings; copy "
+            "the tokenizer that belongs to it"
+        )
 
 
 def check_lengths(module: nn.Module, config: EncoderConfig, path: Path) -> None:

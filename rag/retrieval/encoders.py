@@ -72,7 +72,8 @@ class Encoder:
         """
         require_folder(path)
         training = training_of_folder(path, encoder_id or str(path))
-        module, tokenizer = load_module(path), load_tokenizer(path)
+        module = load_module(path)
+        tokenizer = load_tokenizer(path, module)
         check_lengths(module, config, path)
         return cls(module, tokenizer, config, encoder_id=encoder_id or path.name, training=training)
 

@@ -71,7 +71,7 @@ def learn_centroids(
             vectors = table.take(rows[block.start : block.stop])
             _add_up(vectors, quantizer.search(vectors, 1)[1][:, 0], sums, counts)
         del quantizer
-        _divide(sums, counts, centroids)
+        _divide(sums, counts)
         centroids = _normalised(sums)
     return centroids
 
@@ -88,15 +88,12 @@ def _add_up(
     counts[seen] += times
 
 
-def _divide(
-    sums: Float[np.ndarray, "nlist dim"], counts: Int[np.ndarray, " nlist"], before: Float[np.ndarray, "nlist dim"]
-) -> None:
+def _divide(sums: Float[np.ndarray, "nlist dim"], counts: Int[np.ndarray, " nlist"]) -> None:
     """Replace the sums of empty lists by the sum of the fullest list, bent one way and it the other.
 
     There are no fewer vectors than lists, so where one is empty another has two.
     """
     bend = np.where(np.arange(sums.shape[1]) % 2, 1 + _SPLIT, 1 - _SPLIT)
-    sums[counts == 0] = before[counts == 0]
     for empty in np.flatnonzero(counts == 0):
         fullest = int(counts.argmax())
         counts[empty] = counts[fullest] // 2

@@ -5,14 +5,16 @@ A closed-book model and one that was trained with BM25 have no question encoder.
 """
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from rag.config import EncoderConfig, RetrieverKind
 from rag.errors import CheckpointError
 from rag.files import write_atomically
+from rag.modeling.checkpoint import writing
 from rag.modeling.generator import Generator
 from rag.modeling.label_head import LabelHead
 from rag.modeling.models import Family, RagModel
@@ -29,16 +31,16 @@ class ModelCard(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    format: int = _FORMAT
+    format: int = Field(_FORMAT, ge=1)
     family: Family
     retriever: RetrieverKind | None  # that it was trained with; None for closed-book
-    n_docs: int
+    n_docs: int = Field(ge=1)
     layout: str
-    max_source_tokens: int
+    max_source_tokens: int = Field(ge=1)
     encoder: EncoderConfig | None  # of the question encoder, where it has one
     passage_fingerprint: str | None  # of the context encoder it was trained against, where there was one
     row_ids_sha256: str | None = None  # of the ids of the passages it was trained with, where that is known
-    trained_steps: int
+    trained_steps: int = Field(ge=0)  # those of what it started from as well
     head_labels: tuple[str, ...] = ()  # of the head that classifies claims; none where it has no head
 
 
@@ -52,34 +54,39 @@ class Checkpoint(NamedTuple):
 
 
 def save_checkpoint(folder: Path, model: RagModel, encoder: Encoder | None, card: ModelCard) -> None:
-    """Write the model; the card, with the labels of its head, comes last, so a folder with a card is whole."""
-    model.generator.save(folder / GENERATOR)
-    if encoder is not None:
-        encoder.save(folder / QUESTION_ENCODER)
-    if model.head is not None:
-        model.head.save(folder / HEAD)
-    card = card.model_copy(update={"head_labels": model.head.labels if model.head else ()})
+    """Write the model; the card, with the labels of its head, comes last, so a folder with a card is whole.
+
+    Raises ResourceError where the disk does not take it.
+    """
+    with writing(folder):
+        model.generator.save(folder / GENERATOR)
+        if encoder is not None:
+            encoder.save(folder / QUESTION_ENCODER)
+        if model.head is not None:
+            model.head.save(folder / HEAD)
+        write_card(folder, card.model_copy(update={"head_labels": model.head.labels if model.head else ()}))
+
+
+def write_card(folder: Path, card: ModelCard) -> None:
+    """Write the card of a model, in the format of today whichever it was read from."""
+    card = card.model_copy(update={"format": _FORMAT})
     write_atomically(folder / CARD, f"{card.model_dump_json(indent=2)}\n".encode())
 
 
 def read_card(folder: Path) -> ModelCard:
     """The card of the model in a folder. Raises CheckpointError where there is none, or a damaged or newer one."""
     try:
-        card = ModelCard.model_validate(json.loads((folder / CARD).read_bytes()))
+        told = json.loads((folder / CARD).read_bytes())
+        found = told.get("format", _FORMAT)
+        if found > _FORMAT:  # whatever else it says
+            raise CheckpointError(
+                f"{folder / CARD} has format {found}; this openbook reads up to {_FORMAT}: use a newer one"
+            )
+        return ModelCard.model_validate(told)
     except OSError as error:
         raise CheckpointError(f"no model at {folder}: {CARD} cannot be read ({error.strerror}); train it") from error
-    except (ValueError, ValidationError) as error:
+    except (ValueError, TypeError, AttributeError, ValidationError) as error:
         raise CheckpointError(f"{folder / CARD} is damaged; train the model again") from error
-    if card.format > _FORMAT:
-        raise CheckpointError(
-            f"{folder / CARD} has format {card.format}; this openbook reads up to {_FORMAT}: use a newer one"
-        )
-    return card
-
-
-def start_card(folder: Path) -> ModelCard | None:
-    """The card of what a training starts from; None for a generator alone, which was never trained with passages."""
-    return read_card(folder) if (folder / CARD).is_file() else None
 
 
 def load_checkpoint(
@@ -104,14 +111,26 @@ def load_checkpoint(
     config = card.encoder  # of which path names what it was fine-tuned from
     encoder = Encoder.load(folder / QUESTION_ENCODER, config, encoder_id=config.path) if config else None
     generator = Generator.load(folder / GENERATOR)
-    head = load_head(folder, card)
+    head = load_head(folder, card, generator)
     model = RagModel(card.family, generator, encoder.module if encoder else None, head)
     return Checkpoint(card, model, encoder, caveat)
 
 
-def load_head(folder: Path, card: ModelCard) -> LabelHead | None:
-    """The head that classifies claims, where the model has one."""
-    return LabelHead.load(folder / HEAD, card.head_labels) if card.head_labels else None
+def load_head(folder: Path, card: ModelCard, generator: Generator) -> LabelHead | None:
+    """The head that classifies claims from states of its generator, where the model has one."""
+    if not card.head_labels:
+        return None
+    return LabelHead.load(folder / HEAD, card.head_labels, generator.config.d_model)
+
+
+def require_labels(folder: Path, card: ModelCard, labels: Sequence[str]) -> None:
+    """Raises CheckpointError where the model cannot classify these labels by a head without being trained to."""
+    if sorted(card.head_labels) != sorted(labels):
+        raise CheckpointError(
+            f"{folder} has {'a head of ' + ', '.join(card.head_labels) if card.head_labels else 'no head'}, and "
+            f"classification = 'head' asks for one of {', '.join(labels)}; give it steps, or set classification = "
+            "'token'"
+        )
 
 
 def require_retriever(folder: Path, card: ModelCard, retriever: RetrieverKind | None) -> None:

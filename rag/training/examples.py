@@ -17,13 +17,13 @@ class Example(NamedTuple):
     question: str  # what the retriever sees
     generator_question: str  # what the generator sees: the task's prefix, then the question
     target: str  # what the decoder writes; where a head classifies, the claim that it reads
-    label: int | None = None  # the class, where a head classifies
+    label: str | None = None  # where a head classifies
 
 
 def task_examples(task: str, config: TaskConfig, questions: Sequence[Question]) -> list[Example]:
     """The pairs of one task: one a (question, answer), or the first answer only, as ``train_answers`` says.
 
-    A label of fever becomes its word, or its place among the labels where a head classifies. Questions without an
+    A label of fever becomes its word, or stays itself where a head classifies. Questions without an
     answer (MS MARCO's unanswerable ones) give no pair.
     Raises DataError for a label that has no word.
     """
@@ -32,7 +32,7 @@ def task_examples(task: str, config: TaskConfig, questions: Sequence[Question]) 
         answers = question.answers if config.train_answers == "all" else question.answers[:1]
         for answer in answers:
             word = _label_word(config, question, answer) if config.labels else answer
-            label = list(config.labels).index(answer) if config.classification == "head" else None
+            label = answer if config.classification == "head" else None
             target = word if label is None else question.text
             examples.append(Example(task, question.text, config.prefix + question.text, target, label))
     return examples

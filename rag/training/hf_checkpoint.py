@@ -12,13 +12,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from pydantic import ValidationError
-from safetensors.torch import save_file
 from torch import Tensor
 
 from rag.config import EncoderConfig
 from rag.errors import CheckpointError
 from rag.files import write_atomically
-from rag.modeling.checkpoint import read_weights
+from rag.modeling.checkpoint import generation_setting, read_weights, write_weights, writing
 from rag.modeling.models import Family
 from rag.training.checkpoint import (
     CARD,
@@ -28,6 +27,7 @@ from rag.training.checkpoint import (
     load_checkpoint,
     read_card,
     save_checkpoint,
+    write_card,
 )
 
 CLASSES: dict[Family, str] = {"rag-sequence": "RagSequenceForGeneration", "rag-token": "RagTokenForGeneration"}
@@ -68,23 +68,36 @@ def import_rag(source: Path, folder: Path, family: Family, name: str = "") -> Im
     config = _read_config(source)
     _require_family(source, config, family)
     weights = _split(source, _read_safetensors(source))
-    for part, prefix in PREFIXES.items():
-        (folder / part).mkdir(parents=True, exist_ok=True)
-        own = {key.removeprefix(prefix): tensor for key, tensor in weights.items() if key.startswith(prefix)}
-        save_file(own, folder / part / "model.safetensors", metadata={"format": "pt"})
-        write_atomically(folder / part / "config.json", json.dumps(config[part], indent=2).encode())
-    _import_generator_tokenizer(source / TOKENIZERS[GENERATOR], folder / GENERATOR)
-    copy_tokenizer(source / TOKENIZERS[QUESTION_ENCODER], folder / QUESTION_ENCODER)
     try:
         card = _card_of(config, family, name or source.name)
     except (ValidationError, TypeError, AttributeError) as error:
-        raise CheckpointError(f"{source / 'config.json'} is damaged ({error}); copy it again") from error
-    write_atomically(folder / CARD, f"{card.model_dump_json(indent=2)}\n".encode())
+        problem = " ".join(str(error).split())
+        raise CheckpointError(f"{source / 'config.json'} is damaged ({problem}); copy it again") from error
+    with writing(folder):
+        _write_parts(source, folder, config, weights)
+        write_card(folder, card)
     try:
         load_checkpoint(folder, family, "dense")
     except CheckpointError as error:
         raise CheckpointError(f"{source} is no whole RAG checkpoint: {error}") from error
     return Imported(card, tuple(_left_behind(config)))
+
+
+def _write_parts(source: Path, folder: Path, config: dict[str, Any], weights: dict[str, Tensor]) -> None:
+    """Both models as ordinary transformers folders; of generation_config.json what the generator is made to begin with.
+
+    The rest of that file is of transformers' search, and the study says how to search here.
+    """
+    for part, prefix in PREFIXES.items():
+        own = {key.removeprefix(prefix): tensor for key, tensor in weights.items() if key.startswith(prefix)}
+        write_weights(folder / part / "model.safetensors", own)
+        write_atomically(folder / part / "config.json", json.dumps(config[part], indent=2).encode())
+    forced = generation_setting(source, "forced_bos_token_id")
+    if forced is not None:
+        content = json.dumps({"forced_bos_token_id": forced}).encode()
+        write_atomically(folder / GENERATOR / "generation_config.json", content)
+    _import_generator_tokenizer(source / TOKENIZERS[GENERATOR], folder / GENERATOR)
+    copy_tokenizer(source / TOKENIZERS[QUESTION_ENCODER], folder / QUESTION_ENCODER)
 
 
 def _read_config(source: Path) -> dict[str, Any]:
@@ -115,7 +128,8 @@ def _read_config(source: Path) -> dict[str, Any]:
 
 
 def _require_family(source: Path, config: dict[str, Any], family: Family) -> None:
-    found = (config.get("architectures") or ["(none)"])[0]
+    named = config.get("architectures") or ["(none)"]
+    found = str(named[0] if isinstance(named, list) else named)
     if found not in _FAMILIES:
         raise CheckpointError(
             f"{source} says that it is a {found}; one saved by {' or '.join(_FAMILIES)} is needed, for the two "
@@ -153,13 +167,16 @@ def _card_of(config: dict[str, Any], family: Family, name: str) -> ModelCard:
     own = config.get(OURS) or {}
     prefix, title_sep, doc_sep = config[GENERATOR].get("prefix") or "", config.get("title_sep"), config.get("doc_sep")
     longest = min(256, config[QUESTION_ENCODER].get("max_position_embeddings") or 256)
-    separators = [" / " if title_sep is None else title_sep, " // " if doc_sep is None else doc_sep]
+    pieces = [prefix, " / " if title_sep is None else title_sep, " // " if doc_sep is None else doc_sep]
+    if not all(isinstance(piece, str) and "{" not in piece for piece in pieces):
+        raise TypeError(f"prefix, title_sep and doc_sep are {pieces}, and must be texts without braces")
+    before, title_sep, doc_sep = (piece.replace("  ", " ") for piece in pieces)  # as theirs does with the whole text
     return ModelCard(
         family=family,
         retriever="dense",
-        n_docs=config.get("n_docs") or 5,
-        layout=f"{prefix}{{title}}{separators[0]}{{text}}{separators[1]}{{question}}",
-        max_source_tokens=config.get("max_combined_length") or 300,
+        n_docs=config.get("n_docs", 5),
+        layout=f"{before}{{title}}{title_sep}{{text}}{doc_sep}{{question}}",
+        max_source_tokens=config.get("max_combined_length", 300),
         encoder=EncoderConfig(path=own.get("encoder") or name, max_question_tokens=longest, max_passage_tokens=longest),
         passage_fingerprint=own.get("passage_fingerprint"),
         row_ids_sha256=own.get("row_ids_sha256"),

@@ -5,19 +5,18 @@
 
 import json
 import re
-import shutil
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
-from safetensors.torch import save_file
 from torch import Tensor
 
 from rag.errors import CheckpointError, ResourceError
 from rag.files import write_atomically
-from rag.modeling.checkpoint import read_weights
+from rag.modeling.checkpoint import read_weights, write_weights, writing
 from rag.training.checkpoint import GENERATOR, QUESTION_ENCODER, ModelCard, read_card
 from rag.training.hf_checkpoint import CLASSES, OURS, PREFIXES, TOKENIZERS, copy_tokenizer
 
@@ -37,8 +36,9 @@ def export_rag(checkpoint: Path, folder: Path) -> Exported:
     """Write one of our checkpoints to ``folder`` so that transformers loads it, to equal losses.
 
     The folder appears whole or not at all: what was written is loaded with transformers first, and every tensor
-    compared. Raises CheckpointError where ``folder`` holds something, and for what their format cannot say: a model
-    without a question encoder or with one that is not DPR's, scaled or summed scores, another order of the layout.
+    compared. Raises CheckpointError where ``folder`` holds something or ``checkpoint`` is damaged, and for what their
+    format cannot say: a model without a question encoder or with one that is not DPR's, scaled or summed scores,
+    another order of the layout.
     """
     card = read_card(checkpoint)
     if card.head_labels:
@@ -53,20 +53,20 @@ def export_rag(checkpoint: Path, folder: Path) -> Exported:
         for key, tensor in read_weights(checkpoint / part).items()
     }
     with _new_folder(folder) as partial:
-        _export_generator_tokenizer(checkpoint / GENERATOR, partial / TOKENIZERS[GENERATOR])
-        copy_tokenizer(checkpoint / QUESTION_ENCODER, partial / TOKENIZERS[QUESTION_ENCODER])
-        save_file(weights, partial / "model.safetensors", metadata={"format": "pt"})
-        _copy_generation_config(checkpoint / GENERATOR, partial)
-        config.to_json_file(partial / "config.json")
+        with writing(folder):
+            _export_generator_tokenizer(checkpoint / GENERATOR, partial / TOKENIZERS[GENERATOR])
+            copy_tokenizer(checkpoint / QUESTION_ENCODER, partial / TOKENIZERS[QUESTION_ENCODER])
+            write_weights(partial / "model.safetensors", weights)
+            _copy_generation_config(checkpoint / GENERATOR, partial)
+            config.to_json_file(partial / "config.json")
         _require_loads(partial, CLASSES[card.family], weights)
     return Exported(folder, CLASSES[card.family], len(weights), tuple(_not_said(card)))
 
 
 def _export_generator_tokenizer(source: Path, folder: Path) -> None:
     """tokenizer.json, and the names of its special tokens; the generic class keeps tokenizer.json as it is."""
-    content = (source / "tokenizer.json").read_bytes()
-    config = json.loads((source / "config.json").read_bytes())
-    pieces = {token["id"]: token["content"] for token in json.loads(content).get("added_tokens", ())}
+    tokenizer, config = _read_json(source / "tokenizer.json"), _read_json(source / "config.json")
+    pieces = {token["id"]: token["content"] for token in tokenizer.get("added_tokens", ())}
     names = {name: pieces.get(config.get(f"{name}_id")) for name in ("bos_token", "eos_token", "pad_token")}
     about = {
         "tokenizer_class": "PreTrainedTokenizerFast",
@@ -74,7 +74,7 @@ def _export_generator_tokenizer(source: Path, folder: Path) -> None:
         **{name: piece for name, piece in names.items() if piece},
         **({"unk_token": "<unk>"} if "<unk>" in pieces.values() else {}),
     }
-    write_atomically(folder / "tokenizer.json", content)
+    write_atomically(folder / "tokenizer.json", (source / "tokenizer.json").read_bytes())
     write_atomically(folder / "tokenizer_config.json", json.dumps(about, indent=2).encode())
 
 
@@ -90,9 +90,7 @@ def _join_config(checkpoint: Path, card: ModelCard) -> Any:
 
     _require_expressible(checkpoint, card)
     prefix, title_sep, doc_sep = _separators(card.layout)
-    generator, encoder = (
-        json.loads((checkpoint / part / "config.json").read_bytes()) for part in (GENERATOR, QUESTION_ENCODER)
-    )
+    generator, encoder = (_read_json(checkpoint / part / "config.json") for part in (GENERATOR, QUESTION_ENCODER))
     if encoder.get("model_type") != "dpr":
         raise CheckpointError(
             f"the question encoder is a {encoder.get('model_type')} model, and transformers' RAG takes its vectors as "
@@ -114,6 +112,17 @@ def _join_config(checkpoint: Path, card: ModelCard) -> Any:
     known = card.model_dump(include={"passage_fingerprint", "row_ids_sha256", "trained_steps"})
     setattr(config, OURS, {"encoder": card.encoder.path, **known})
     return config
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_bytes())
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise CheckpointError(f"{path} is missing or damaged ({reason}); copy it again or train the model") from error
+    if not isinstance(found, dict):
+        raise CheckpointError(f"{path} is damaged (it holds no object); copy it again or train the model")
+    return found
 
 
 def _require_expressible(checkpoint: Path, card: ModelCard) -> None:
@@ -152,30 +161,33 @@ def _separators(layout: str) -> tuple[str, str, str]:
 
 
 def _not_said(card: ModelCard) -> Iterator[str]:
-    if card.head_labels:
-        yield f"the head that classifies claims as {', '.join(card.head_labels)} is not part of it"
     yield "transformers gets passages and index on its own (RagRetriever, index_name custom); none are exported"
     yield f"beyond {card.max_source_tokens} tokens transformers cuts the question, which comes last; here the text"
 
 
 @contextmanager
 def _new_folder(folder: Path) -> Iterator[Path]:
-    """A folder to write into, which gets its name at the end. Raises CheckpointError for one that holds something."""
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise CheckpointError(f"{folder} exists and is not an empty folder; name a new one")
-    partial = folder.absolute().with_name(f"{folder.absolute().name}.partial")
-    shutil.rmtree(partial, ignore_errors=True)
+    """A folder to write into, which gets its name at the end; a link leads to where that is.
+
+    Raises CheckpointError for one that holds something or is worked in, ResourceError where none can be made.
+    """
     try:
-        partial.mkdir(parents=True)
-    except OSError as error:
-        raise ResourceError(f"{folder} cannot be made ({error.strerror}); name a place that can be written") from error
-    try:
+        place = folder.resolve()
+        if place == Path.cwd():
+            raise CheckpointError(f"{folder} is the folder you are in; name a new one")
+        if place.exists() and (not place.is_dir() or any(place.iterdir())):
+            raise CheckpointError(f"{folder} exists and is not an empty folder; name a new one")
+        place.parent.mkdir(parents=True, exist_ok=True)
+        scratch = tempfile.TemporaryDirectory(prefix=".export-", dir=place.parent)
+    except (OSError, RuntimeError) as error:  # the latter for links in a circle
+        reason = getattr(error, "strerror", None) or error
+        raise ResourceError(f"{folder} cannot be made ({reason}); name a place that can be written") from error
+    with scratch as beside:
+        partial = Path(beside) / "model"
+        partial.mkdir()
         yield partial
-        if folder.exists():
-            folder.rmdir()
-        partial.rename(folder)
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
+        with writing(folder):
+            partial.rename(place)
 
 
 def _require_loads(folder: Path, class_name: str, weights: dict[str, Tensor]) -> None:

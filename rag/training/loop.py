@@ -1,8 +1,8 @@
 """Fine-tuning on input-output pairs: the marginal likelihood, with gradient into generator and question encoder.
 
 The context encoder and the index stay as they are (Lewis et al. 2020, section 2.4); where BM25 retrieves, there is
-no question encoder and the generator alone is trained. Every random choice hangs on
-the seed and the number of the step, so a training that was killed goes on to the same weights.
+no question encoder and the generator alone is trained. Every random choice hangs on the seed and the number of the
+step, so a training that was killed goes on to the same weights.
 """
 
 import math
@@ -26,8 +26,10 @@ from rag.retrieval.retriever import Retrieved, Retriever, TrainableRetriever
 from rag.training.examples import Example, example_stream
 from rag.training.resume import load_state, save_state
 
-# Memory of a step is that of so many questions with their passages; their gradients add up to the batch's.
+# A step computes so many questions with their passages at once, in so many parts side by side, whatever the batch and
+# the cores: each part holds its activations and gradients of its own, which add up to the batch's in the parts' order.
 _QUESTIONS_AT_ONCE = 4
+_PARTS_AT_ONCE = 4
 _Gradients = tuple[Tensor | None, ...]
 Progress = Callable[[Iterable[int]], Iterable[int]]
 
@@ -39,7 +41,7 @@ class TrainingStep(NamedTuple):
     loss_per_example: float
     loss_per_token: float
     gradient_norm: float
-    distinct_top1: float | None  # different best passages / questions; near 0 means a collapsed retriever
+    distinct_top1: float | None  # different best passages / different questions; low: a collapsed retriever
     truncated: int  # passages that were cut to fit
 
 
@@ -92,13 +94,15 @@ class Trainer:
         return log
 
     def batch_loss(self, batch: Sequence[Example]) -> BatchLoss:
-        """The loss of some examples, with the retrieval it needs; differentiable. All are texts, or all are classes."""
+        """The loss of some examples, with the retrieval it needs; differentiable.
+
+        All are texts to write, or all are claims with a class (ValueError otherwise).
+        """
         targets = self.model.generator.targets([example.target for example in batch])
         inputs, doc_scores, doc_mask, top1 = self._inputs(batch)
         labels = [example.label for example in batch if example.label is not None]
         if labels:
-            classes = torch.tensor(labels, device=doc_scores.device)
-            loss, scored = self.model.label_loss(inputs, doc_scores, targets, classes, doc_mask), len(labels)
+            loss, scored = self.model.label_loss(inputs, doc_scores, targets, labels, doc_mask), len(labels)
         else:
             loss = self.model.loss(inputs, doc_scores, targets.ids, targets.mask, doc_mask)
             scored = int(targets.mask.sum())
@@ -139,11 +143,13 @@ class Trainer:
         for loss, gradients in self._parts(batch, trained):
             losses.append(loss)
             _accumulate(trained, gradients)
+            del gradients  # or they would be held while the next part is waited for
         norm = nn.utils.clip_grad_norm_(trained, self.config.max_grad_norm).item()
         total = sum(loss.per_example.sum().item() for loss in losses)
         if not (math.isfinite(norm) and math.isfinite(total)):
             raise TrainingError(
-                f"step {step}: loss {total / len(batch)}, gradient norm {norm}; lower the learning rate"
+                f"step {step}: loss {total / len(batch)}, gradient norm {norm}; "
+                + ("lower the learning rate" if step else "no weight has moved yet: look at those it starts from")
             )
         optimizer.step()
         top1 = [passage for loss in losses for passage in loss.top1]
@@ -152,7 +158,7 @@ class Trainer:
             loss_per_example=total / len(batch),
             loss_per_token=total / sum(loss.scored_tokens for loss in losses),
             gradient_norm=norm,
-            distinct_top1=len(set(top1)) / len(top1) if top1 else None,
+            distinct_top1=len(set(top1)) / len({example.question for example in batch}) if top1 else None,
             truncated=sum(loss.truncated for loss in losses),
         )
 
@@ -165,11 +171,10 @@ class Trainer:
             gradients = torch.autograd.grad(mean, trained, allow_unused=True)
             return loss._replace(per_example=loss.per_example.detach()), gradients
 
-        size = min(_QUESTIONS_AT_ONCE, math.ceil(len(batch) / 2))  # two parts at least: each computes on one core
-        parts = [batch[start : start + size] for start in range(0, len(batch), size)]
+        parts = _cut(batch)
         if self.config.dropout:  # drawn at random, so in one order
             return map(compute, parts)
-        return on_threads(compute, parts, self.model.generator.device)
+        return on_threads(compute, parts, self.model.generator.device, _PARTS_AT_ONCE)
 
     def _schedule(self, step: int) -> float:
         """Linear warm-up, then linear decay to 0 after the last step."""
@@ -187,6 +192,14 @@ class Trainer:
             rate = self.config.question_encoder_learning_rate
             groups.append({"params": _trainable(self.encoder.module), "peak": rate})
         return torch.optim.AdamW(groups, weight_decay=0.0, fused=True)  # one pass over the weights instead of ten
+
+
+def _cut(batch: Sequence[Example]) -> list[Sequence[Example]]:
+    """Parts of one kind each: texts to write, then claims to classify, which have another loss."""
+    size = min(_QUESTIONS_AT_ONCE, math.ceil(len(batch) / 2))  # two parts at least: each computes on one core
+    texts = [example for example in batch if example.label is None]
+    claims = [example for example in batch if example.label is not None]
+    return [kind[start : start + size] for kind in (texts, claims) for start in range(0, len(kind), size)]
 
 
 def _accumulate(parameters: list[nn.Parameter], gradients: _Gradients) -> None:

@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 from torch import Tensor, nn
+
+from rag.modeling.checkpoint import write_weights, writing
 
 _STATE = ".resume"  # hidden: scratch of a stage, never part of its result
 _LOG = "steps.json"
@@ -16,19 +18,18 @@ _LOG = "steps.json"
 
 def save_state(folder: Path, model: nn.Module, optimizer: torch.optim.Optimizer, log: Sequence[dict[str, Any]]) -> None:
     """Keep what ``load_state`` needs to go on after the last step of ``log``; replaces what was kept before."""
-    folder.mkdir(parents=True, exist_ok=True)
     new, old = folder / f"{_STATE}.new", folder / _STATE
     _remove(new)
-    new.mkdir()
     named = _trained(model)
-    save_file({name: parameter.detach().contiguous() for name, parameter in named.items()}, new / "weights.safetensors")
+    write_weights(new / "weights.safetensors", named)
     moments = {
         f"{name}:{key}": value for name, parameter in named.items() for key, value in optimizer.state[parameter].items()
     }
-    save_file(moments, new / "optimizer.safetensors")
-    (new / _LOG).write_text(json.dumps(list(log)), encoding="utf-8")  # last: without it the rest does not count
-    _remove(old)
-    new.rename(old)
+    write_weights(new / "optimizer.safetensors", moments)
+    with writing(new):
+        (new / _LOG).write_text(json.dumps(list(log)), encoding="utf-8")  # last: without it the rest does not count
+        _remove(old)
+        new.rename(old)
 
 
 def load_state(folder: Path, model: nn.Module, optimizer: torch.optim.Optimizer) -> list[dict[str, Any]]:

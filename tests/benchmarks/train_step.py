@@ -198,7 +198,10 @@ def _gradient_difference(ours: Trainer, theirs: Theirs, batch: Sequence[Any]) ->
     pairs = []
     for part, module in our_parts.items():
         named = dict(their_parts[part].named_parameters())
-        pairs += [(one.grad, named[name].grad) for name, one in module.named_parameters() if one.grad is not None]
+        pairs += [(one.grad, named[name].grad) for name, one in module.named_parameters()]
+    if any((ours is None) != (theirs is None) for ours, theirs in pairs):
+        raise SystemExit("some tensors have a gradient on one side only")
+    pairs = [(ours, theirs) for ours, theirs in pairs if ours is not None]
     least = 1e-3 * max(theirs.abs().max().item() for _, theirs in pairs)  # a key's bias has none but rounding
     worst = max(_difference(ours, theirs, least) for ours, theirs in pairs)
     if not 0 < worst < 1e-3:

@@ -145,3 +145,12 @@ def test_a_generator_is_loaded_through_the_links_of_the_hub_cache(world: World, 
     for path in (world.folder / "bart").iterdir():
         (tmp_path / path.name).symlink_to(path)
     assert Generator.load(tmp_path).first_token_ids == (0,)
+
+
+def test_a_setting_that_the_checkpoint_decides_trains_nothing_anew(world: World) -> None:
+    """Last of all, for it answers again: the hub's model keeps its own max_source_tokens."""
+    again = world.openbook("run", "study/study.toml", "--set", "generator.max_source_tokens=47")
+    assert again.returncode == 0, again.stderr
+    lines = [line for line in again.stdout.splitlines() if line.startswith(("model ", "checkpoint "))]
+    assert {"cached" in line for line in lines if "hub" in line} == {True}
+    assert any("model rag" in line and "cached" not in line for line in lines)

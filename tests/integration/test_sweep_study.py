@@ -25,8 +25,8 @@ class Finished:
     def __init__(self, folder: Path) -> None:
         study = write_tiny_study(folder / "study")
         self.workspace = folder / "workspace"
-        self._study = [str(study), *(part for option in _OPTIONS for part in ("--set", option))]
-        self.output = self.run("run", *self._study)
+        self.study = [str(study), *(part for option in _OPTIONS for part in ("--set", option))]
+        self.output = self.run("run", *self.study)
         self.run_id = self.output.rsplit("reports/", 1)[1].strip().removesuffix(".html")
 
     def run(self, *arguments: str) -> str:
@@ -35,7 +35,7 @@ class Finished:
         return result.stdout
 
     def ask(self, *arguments: str) -> str:
-        study, *options = self._study
+        study, *options = self.study
         return self.run("ask", *arguments, "--study", study, *options)
 
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
@@ -54,6 +54,8 @@ def test_every_n_docs_has_its_metrics_from_one_retrieval(finished: Finished) -> 
     assert finished.rows("SELECT count(*) FROM stage_runs WHERE stage = 'swept-passages'") == [(2,)]
     used = "SELECT DISTINCT decoding_json->>'n_docs' FROM metrics WHERE model = 'rag-token' AND task = 'qa'"
     assert finished.rows(used) == [("2",)]
+    swept_with = "SELECT DISTINCT n_docs, decoding_json->>'n_docs' FROM n_docs_sweep ORDER BY 1"
+    assert finished.rows(swept_with) == [(1, "1"), (3, "3")]
     report = (finished.workspace / "reports" / f"{finished.run_id}.html").read_text(encoding="utf-8")
     assert "More and fewer passages" in report
     assert "More and fewer passages" in finished.output
@@ -121,3 +123,31 @@ def test_ask_shows_citations_tokens_and_candidates(finished: Finished) -> None:
     alone = finished.ask(question, "--model", "rag-sequence", "--n-docs", "1")
     assert "1 passage," in alone
     assert "leans on" not in alone
+
+
+def test_a_sweep_beyond_the_corpus_is_refused_before_any_training(finished: Finished) -> None:
+    """The last tests: what they run is another run in the same workspace."""
+    study, *options = finished.study
+    more = (*options, "--set", "models.rag-token.sweep_n_docs=[1000]", "--set", "models.rag-token.steps=41")
+    refused = openbook("run", study, *more, "--set", "index.kind=flat", workspace=finished.workspace)
+    assert refused.returncode == 10
+    assert "models.rag-token.sweep_n_docs asks for 1000 passages and the corpus '2018' has" in refused.stderr
+    assert len(list(finished.workspace.glob("artifacts/model/rag-token-*"))) == 1
+
+
+def test_labels_in_another_order_are_the_same_model_and_are_answered_anew(finished: Finished) -> None:
+    probs = "SELECT question_id, text, label_probs_json FROM predictions WHERE task = 'fever' AND run_id = "
+    before = finished.rows(f"{probs}'{finished.run_id}' AND model = 'rag-token' ORDER BY 1")
+    turned = 'tasks.fever.labels={ "NOT ENOUGH INFO" = "c", REFUTES = "b", SUPPORTS = "a" }'
+    output = finished.run("run", *finished.study, "--set", turned)
+    run_id = output.rsplit("reports/", 1)[1].strip().removesuffix(".html")
+    computed = finished.rows(
+        "SELECT DISTINCT stage, name FROM stage_runs WHERE NOT cache_hit AND invocation_id = "
+        "(SELECT arg_max(invocation_id, started_at) FROM stage_runs)"
+    )
+    assert ("predictions", "rag-token.fever") in computed
+    assert "model" not in {stage for stage, _ in computed}
+    after = finished.rows(f"{probs}'{run_id}' AND model = 'rag-token' ORDER BY 1")
+    assert [row[:2] for row in after] == [row[:2] for row in before]
+    for (*_, old), (*_, new) in zip(before, after, strict=True):
+        assert json.loads(new) == pytest.approx(json.loads(old), abs=1e-6)

@@ -179,6 +179,13 @@ def test_answers_from_passages_that_the_model_was_not_trained_with_say_so(finish
     assert {*caveats("rag-token.swap-2018-*"), *caveats("*.qa-*"), *caveats("*.fever-*")} == {None}
 
 
+def test_a_model_counts_the_steps_of_its_start_and_says_that_it_was_of_another_family(finished: Finished) -> None:
+    (model,) = finished.workspace.glob("artifacts/model/rag-sequence-*")
+    assert json.loads((model / "rag.json").read_bytes())["trained_steps"] == 6 + 2
+    caveat = json.loads((model / "manifest.json").read_bytes())["facts"]["caveat"]
+    assert caveat == "it starts from a rag-token model and is trained on as rag-sequence"
+
+
 def test_search_ask_query_and_report(finished: Finished) -> None:
     def run(*arguments: str) -> str:
         result = openbook(*arguments, workspace=finished.workspace)
@@ -187,7 +194,10 @@ def test_search_ask_query_and_report(finished: Finished) -> None:
 
     study = str(finished.study)
     assert "king of peru" in run("search", "who is the king of peru", "--study", study, "--index", "2016")
-    assert "posterior" in run("ask", "who is the king of peru", "--study", study, "--index", "2016")
+    other = run("ask", "who is the king of peru", "--study", study, "--index", "2016")
+    assert "posterior" in other
+    assert "caution: the model was trained with the passages" in " ".join(other.split())
+    assert "caution" not in run("ask", "who is the king of peru", "--study", study, "--index", "2018")
     assert "rag-token\tqa" in run("query", "SELECT DISTINCT model, task FROM metrics ORDER BY ALL")
     assert run("report", "--format", "md").strip().endswith(".md")
     refused = openbook("query", "DROP TABLE metrics", workspace=finished.workspace)

@@ -12,7 +12,7 @@ from transformers.models.dpr import DPRQuestionEncoder
 from rag.modeling.models import Family, RagModel, score_passages
 from rag.retrieval.encoders import Encoder
 from tests.support.tiny_encoders import write_dpr
-from tests.support.tiny_models import bart_tokenizer, hf_bart, hf_t5, t5_tokenizer
+from tests.support.tiny_models import FAMILIES
 
 N_DOCS, DIM = 3, 8
 CLASSES: dict[Family, Any] = {"rag-sequence": RagSequenceForGeneration, "rag-token": RagTokenForGeneration}
@@ -26,8 +26,9 @@ def write_hf_rag(folder: Path, family: Family = "rag-sequence", kind: str = "bar
     ``options`` are of its RagConfig; ``max_shard_size`` makes several weight files.
     """
     shards = {"max_shard_size": options.pop("max_shard_size")} if "max_shard_size" in options else {}
-    generator = hf_bart(3) if kind == "bart" else hf_t5(3, tied=kind == "t5")
-    generator.config.bos_token_id = 0 if kind == "bart" else None
+    made = FAMILIES[kind]
+    generator = made.model(3)
+    generator.config.bos_token_id = 0 if kind.startswith(("bart", "mbart")) else None
     head = generator.lm_head.weight.detach().clone()
     tokenizers = folder / "question_encoder_tokenizer"
     encoder = DPRQuestionEncoder.from_pretrained(write_dpr(tokenizers, question=True, seed=4))
@@ -38,9 +39,12 @@ def write_hf_rag(folder: Path, family: Family = "rag-sequence", kind: str = "bar
     if kind == "flan-t5":  # theirs ties the head in silence when the parts are put together
         model.generator.lm_head.weight = torch.nn.Parameter(head)
     model.save_pretrained(folder, **shards)
+    forced = generator.generation_config.forced_bos_token_id
+    if forced is not None:
+        generator.generation_config.to_json_file(folder / "generation_config.json")
     for name in ("model.safetensors", "config.json"):
         (tokenizers / name).unlink()
-    _write_tokenizer(bart_tokenizer() if kind == "bart" else t5_tokenizer(), folder / "generator_tokenizer")
+    _write_tokenizer(made.tokenizer(), folder / "generator_tokenizer")
     return model
 
 

@@ -24,9 +24,9 @@ WORDS = ["a", "b", "c", "d", "e", "f", "g", "/", "//", "the", "paris", "lyon", "
 VOCABULARY = 24
 
 
-def word_tokenizer(specials: list[str], template: str) -> Tokenizer:
+def word_tokenizer(specials: list[str], template: str, size: int = VOCABULARY) -> Tokenizer:
     """One token for each known word, the special tokens first; ``template`` says what stands around a text."""
-    ids = {word: number for number, word in enumerate([*specials, *WORDS])}
+    ids = {word: number for number, word in enumerate([*specials, *WORDS][:size])}
     tokenizer = Tokenizer(models.WordLevel(ids, unk_token="<unk>"))
     tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
     tokenizer.add_special_tokens(specials)
@@ -35,14 +35,14 @@ def word_tokenizer(specials: list[str], template: str) -> Tokenizer:
     return tokenizer
 
 
-def t5_tokenizer() -> Tokenizer:
+def t5_tokenizer(size: int = VOCABULARY) -> Tokenizer:
     """Pad 0, </s> 1, <unk> 2 and ``text </s>``, as T5 has it."""
-    return word_tokenizer(["<pad>", "</s>", "<unk>"], "$A </s>")
+    return word_tokenizer(["<pad>", "</s>", "<unk>"], "$A </s>", size)
 
 
-def bart_tokenizer() -> Tokenizer:
+def bart_tokenizer(size: int = VOCABULARY) -> Tokenizer:
     """<s> 0, pad 1, </s> 2, <unk> 3 and ``<s> text </s>``, as BART has it."""
-    return word_tokenizer(["<s>", "<pad>", "</s>", "<unk>"], "<s> $A </s>")
+    return word_tokenizer(["<s>", "<pad>", "</s>", "<unk>"], "<s> $A </s>", size)
 
 
 def hf_t5(seed: int = 0, vocabulary: int = VOCABULARY, tied: bool = True) -> Any:
@@ -134,6 +134,8 @@ FAMILIES: dict[str, Kind] = {
     ),
     "pegasus": Kind(lambda seed: hf_relative_of_bart("pegasus", seed, 0, 1, 0), t5_tokenizer),
     "blenderbot": Kind(lambda seed: hf_relative_of_bart("blenderbot", seed, 0, 2, 1), blenderbot_tokenizer),
+    "blenderbot-small": Kind(lambda seed: hf_relative_of_bart("blenderbot-small", seed, 0, 2, 1), blenderbot_tokenizer),
+    "plbart": Kind(lambda seed: hf_relative_of_bart("plbart", seed, 1, 2, 2), bart_tokenizer),
 }
 
 
@@ -166,9 +168,10 @@ def tiny_generator(kind: str, folder: Path, seed: int = 0, vocabulary: int = VOC
     ``vocabulary`` is for t5, flan-t5 (own head) and bart.
     """
     if kind == "bart":
-        return Generator.load(write_model(hf_bart(seed, vocabulary), bart_tokenizer(), folder))
+        return Generator.load(write_model(hf_bart(seed, vocabulary), bart_tokenizer(vocabulary), folder))
     if kind in ("t5", "flan-t5"):
-        return Generator.load(write_model(hf_t5(seed, vocabulary, tied=kind == "t5"), t5_tokenizer(), folder))
+        model = hf_t5(seed, vocabulary, tied=kind == "t5")
+        return Generator.load(write_model(model, t5_tokenizer(vocabulary), folder))
     return Generator.load(write_model(FAMILIES[kind].model(seed), FAMILIES[kind].tokenizer(), folder))
 
 

@@ -45,7 +45,7 @@ def _prediction(question_id: str, probs: list[float]) -> Prediction:
 @pytest.mark.parametrize("sharpness", [0.5, 1.0, 3.0])
 def test_the_temperature_undoes_a_model_that_is_too_sure_or_not_sure_enough(sharpness: float) -> None:
     questions, made = _claims(4000, sharpness)
-    assert fit_on(questions, made) == pytest.approx(sharpness, rel=0.1)
+    assert fit_on(questions, made).temperature == pytest.approx(sharpness, rel=0.1)
 
 
 def test_the_temperature_is_where_the_likelihood_is_largest() -> None:
@@ -78,7 +78,7 @@ def test_scores_equal_their_definitions_claim_by_claim() -> None:
 
 def test_metrics_before_and_after_and_the_probabilities_on_disk(tmp_path: Path) -> None:
     dev, test = _claims(1500, 3.0), _claims(600, 3.0)
-    temperature = fit_on(*dev)
+    temperature = fit_on(*dev).temperature
     scores = score_task("fever", *test, seed=0, temperature=temperature)
     found = {metric.name: metric for metric in scores.metrics}
     assert found["calibration_error"].value > 0.15 > 0.05 > found["calibration_error_calibrated"].value
@@ -100,15 +100,35 @@ def test_without_a_temperature_there_is_no_second_reading() -> None:
     assert names == ["label_accuracy", "label_accuracy_2way", "calibration_error", "brier"]
 
 
-def test_failed_claims_are_left_out_and_unknown_labels_are_refused() -> None:
+def test_failed_claims_and_labels_that_the_model_does_not_know_are_left_out_of_the_fit() -> None:
     questions, made = _claims(300, 2.0)
     failed = [Prediction("0", "", -math.inf, None, (), 0.1, "too long"), *made[1:]]
-    assert fit_on(questions, failed) == fit_on(questions[1:], made[1:])
+    alone = fit_on(questions[1:], made[1:])
+    assert fit_on(questions, failed) == alone
     foreign = [questions[0]._replace(answers=("DISPUTED",)), *questions[1:]]
-    with pytest.raises(DataError, match="question 0 has the label 'DISPUTED'; the model knows SUPPORTS, REFUTES"):
-        fit_on(foreign, made)
-    with pytest.raises(DataError, match="no claim to fit"):
-        fit_on([], [])
+    assert fit_on(foreign, made) == alone._replace(left_out=1)
+    assert (alone.n, alone.notes) == (299, [])
+    for none in ([], [questions[0]._replace(answers=("DISPUTED",))]):
+        with pytest.raises(DataError, match="no claim to fit"):
+            fit_on(none, made)
+
+
+def test_a_model_of_two_labels_is_calibrated_on_the_claims_it_knows_the_label_of() -> None:
+    two = (LabelProb("SUPPORTS", 0.9), LabelProb("REFUTES", 0.1))
+    gold = ("SUPPORTS", "REFUTES", "NOT ENOUGH INFO", "SUPPORTS")
+    questions = [Question(str(number), "fever", "c", (label,)) for number, label in enumerate(gold)]
+    made = [Prediction(one.question_id, "SUPPORTS", -0.1, None, (), 0.0, label_probs=two) for one in questions]
+    scores = score_task("fever", questions, made, seed=0)
+    known = score_task("fever", [questions[i] for i in (0, 1, 3)], [made[i] for i in (0, 1, 3)], seed=0)
+    found, expected = ({metric.name: metric for metric in one.metrics} for one in (scores, known))
+    assert (found["label_accuracy"].value, found["label_accuracy"].n) == (0.5, 4)
+    for name in ("calibration_error", "brier"):
+        assert found[name] == expected[name]
+        assert found[name].n == 3
+    assert [one.question_id for one in scores.per_question if one.metric == "brier"] == ["0", "1", "3"]
+    assert any("calibration is scored on 3 of 4 claims" in note for note in scores.notes)
+    unknown = score_task("fever", questions[2:3], made[2:3], seed=0)
+    assert [metric.name for metric in unknown.metrics] == ["label_accuracy"]
 
 
 def test_calibration_needs_a_dev_split() -> None:

@@ -1,5 +1,6 @@
 """What a training may start from: a checkpoint of either format, and what contradicts it."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -9,10 +10,11 @@ from rag.errors import CheckpointError, ConfigError
 from rag.training.checkpoint import (
     ModelCard,
     load_checkpoint,
+    read_card,
     require_encoder_options,
+    require_labels,
     require_retriever,
     save_checkpoint,
-    start_card,
 )
 from rag.training.hf_checkpoint import import_checkpoint
 from tests.support.tiny_encoders import encoder_config
@@ -53,7 +55,7 @@ def test_a_checkpoint_of_our_own_format_comes_along_whole(tmp_path: Path) -> Non
     one = tiny_rag(tmp_path / "parts", "rag-token")
     save_checkpoint(tmp_path / "saved", one.model, getattr(one.retriever, "encoder", None), card())
     assert import_checkpoint(tmp_path / "saved", tmp_path / "start", "rag-token", "any name") == (card(), ())
-    assert start_card(tmp_path / "start") == card()
+    assert read_card(tmp_path / "start") == card()
     asked = load_checkpoint(tmp_path / "start", "rag-token", "dense", "c" * 64, "d" * 64)
     assert asked.encoder is not None
     assert (asked.encoder.encoder_id, asked.caveat) == ("somewhere", None)
@@ -61,9 +63,46 @@ def test_a_checkpoint_of_our_own_format_comes_along_whole(tmp_path: Path) -> Non
         import_checkpoint(tmp_path / "saved", tmp_path / "other", "rag-sequence", "any name")
 
 
-def test_pretrained_parts_have_no_card(tmp_path: Path) -> None:
-    tiny_rag(tmp_path, "closed-book")
-    assert start_card(tmp_path) is None
+def test_a_model_of_another_family_is_a_start_and_never_tested_as_it_is() -> None:
+    other = {**_MODEL, "family": "rag-sequence", "init_from": "a"}
+    assert study(a=_MODEL, b=other).models["b"].init_from == "a"
+    assert study(a=_MODEL, b={**_MODEL, "init_from": "a", "steps": 0}).models["b"].steps == 0
+    with pytest.raises(ConfigError, match="is rag-sequence and takes no step from 'a', which was trained as rag-token"):
+        study(a=_MODEL, b={**other, "steps": 0})
+
+
+def test_only_a_head_of_the_same_labels_is_tested_as_it_is() -> None:
+    require_labels(Path("m"), card(head_labels=("A", "B")), ["B", "A"])
+    with pytest.raises(CheckpointError, match="m has no head, and classification = 'head' asks for one of A, B"):
+        require_labels(Path("m"), card(), ["A", "B"])
+    with pytest.raises(CheckpointError, match="m has a head of A, C, and"):
+        require_labels(Path("m"), card(head_labels=("A", "C")), ["A", "B"])
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"format": 0}, "is damaged"),
+        ({"format": "2"}, "is damaged"),
+        ({"format": 3, "new": True}, "has format 3; this openbook reads up to 2"),
+        ({"n_docs": 0}, "is damaged"),
+        ({"max_source_tokens": -5}, "is damaged"),
+    ],
+)
+def test_a_card_of_another_format_or_without_sense_is_refused(
+    tmp_path: Path, changes: dict[str, object], words: str
+) -> None:
+    told = {**json.loads(card().model_dump_json()), **changes}
+    (tmp_path / "rag.json").write_text(json.dumps(told), encoding="utf-8")
+    with pytest.raises(CheckpointError) as refused:
+        read_card(tmp_path)
+    assert words in str(refused.value)
+
+
+def test_a_card_of_an_older_format_is_saved_in_todays(tmp_path: Path) -> None:
+    one = tiny_rag(tmp_path / "parts", "rag-token")
+    save_checkpoint(tmp_path / "saved", one.model, getattr(one.retriever, "encoder", None), card(format=1))
+    assert read_card(tmp_path / "saved") == card()
 
 
 @pytest.mark.parametrize(

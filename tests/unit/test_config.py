@@ -110,3 +110,17 @@ def test_defaults_are_the_papers() -> None:
     assert TaskConfig(reader="open-qa", test="t").num_beams == 1  # greedy question answering
     assert TaskConfig(reader="open-qa", test="t").sequence_decoding == "thorough"
     assert (IndexConfig().kind, IndexConfig().m, IndexConfig().ef_construction) == ("auto", 128, 200)
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        {"num_beams": 4}, {"length_penalty": 2.0}, {"early_stopping": True}, {"sequence_decoding": "fast"},
+        {"min_new_tokens": 2}, {"no_repeat_ngram_size": 3}, {"decoding": "sample"}, {"samples": 4},
+    ],
+)  # fmt: skip
+def test_a_task_with_labels_takes_no_option_of_a_search(option: dict[str, object]) -> None:
+    tree = {"reader": "fever", "test": "t", "labels": {"SUPPORTS": "a", "REFUTES": "b"}, "max_new_tokens": 3}
+    assert TaskConfig.model_validate(tree).max_new_tokens == 3
+    with pytest.raises(ValueError, match=f"answered by its most probable label; leave {next(iter(option))} out"):
+        TaskConfig.model_validate({**tree, **option})

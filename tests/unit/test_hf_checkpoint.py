@@ -1,11 +1,15 @@
 """Checkpoints in Hugging Face's RAG format: read, written, and what is refused of them."""
 
 import json
+import resource
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
+from tokenizers import Tokenizer
 from transformers import AutoTokenizer, RagTokenizer
 
 from rag.errors import CheckpointError, ResourceError
@@ -47,7 +51,7 @@ def head_is_embedding(model: Any) -> bool:
     return same
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", [*KINDS, "mbart-50"])
 @pytest.mark.parametrize("family", FAMILIES)
 @torch.no_grad()
 def test_losses_are_equal_on_the_way_in_and_out_and_in_again(kind: str, family: Family, tmp_path: Path) -> None:
@@ -68,6 +72,8 @@ def test_losses_are_equal_on_the_way_in_and_out_and_in_again(kind: str, family: 
         torch.testing.assert_close(other, loss, rtol=1e-5, atol=1e-5)
     assert (exported.class_name, exported.tensors) == (type(model).__name__, len(own.state_dict()) - _aliases(own))
     assert not any(report[problem] for problem in ("missing_keys", "unexpected_keys", "mismatched_keys"))
+    firsts = [(5,) if kind == "mbart-50" else (0,) if kind == "bart" else ()] * 2  # the code of the target's language
+    assert [one.generator.first_token_ids for one in (own, own_again)] == firsts
     heads = [head_is_embedding(one) for one in (model.generator, own.generator.model, again.generator)]
     assert heads == [kind != "flan-t5"] * 3
 
@@ -81,8 +87,6 @@ def _aliases(model: RagModel) -> int:
 @torch.no_grad()
 def test_a_reloaded_model_whose_head_was_saved_alone_is_still_tied(theirs: Path, tmp_path: Path) -> None:
     """Versions of transformers that lost the tie wrote the shared tensor under its other name."""
-    from safetensors.torch import load_file, save_file
-
     folder = copied(theirs, tmp_path / "theirs")
     weights = load_file(folder / "model.safetensors")
     weights["rag.generator.lm_head.weight"] = weights.pop("rag.generator.model.shared.weight")
@@ -218,6 +222,36 @@ def _without_question_tokenizer(folder: Path) -> None:
         path.unlink()
 
 
+def _wordless(folder: Path) -> None:
+    _without_question_tokenizer(folder)
+    (folder / "question_encoder_tokenizer" / "vocab.txt").write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n")
+
+
+def _with_more_words(part: str) -> Any:
+    def change(folder: Path) -> None:
+        path = folder / part / "tokenizer.json"
+        tokenizer = Tokenizer.from_file(str(path))
+        tokenizer.add_tokens([f"word{number}" for number in range(20)])
+        tokenizer.save(str(path))
+
+    return change
+
+
+def _not_numbers(folder: Path) -> None:
+    weights = load_file(folder / "model.safetensors")
+    weights[_NORM][0] = float("nan")
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+
+
+def _config_of(part: str, **changes: Any) -> Any:
+    def change(folder: Path) -> None:
+        path = folder / "config.json"
+        config = json.loads(path.read_bytes())
+        path.write_text(json.dumps({**config, part: {**config[part], **changes}}))
+
+    return change
+
+
 def _config(**changes: Any) -> Any:
     def change(folder: Path) -> None:
         path = folder / "config.json"
@@ -228,8 +262,6 @@ def _config(**changes: Any) -> Any:
 
 def _weights(rename: dict[str, str]) -> Any:
     def change(folder: Path) -> None:
-        from safetensors.torch import load_file, save_file
-
         weights = load_file(folder / "model.safetensors")
         for old, new in rename.items():
             tensor = weights.pop(old)
@@ -267,6 +299,18 @@ _POSITIONS = "rag.question_encoder.question_encoder.bert_model.embeddings.positi
         (_weights({_NORM: "model.norm.bias"}), "the tensor model.norm.bias and 0 more belong to neither"),
         (_without_generator_tokenizer, "holds no tokenizer"),
         (_without_question_tokenizer, "holds no tokenizer"),
+        (_wordless, "knows no word beside ['[CLS]', '[MASK]', '[PAD]', '[SEP]', '[UNK]']"),
+        (_with_more_words("question_encoder_tokenizer"), "has token ids up to 37 and the model 18 embeddings"),
+        (_with_more_words("generator_tokenizer"), "has token ids up to 39 and the model 24 embeddings"),
+        (_not_numbers, "layernorm_embedding.bias holds values that are not numbers"),
+        (_config(architectures=[["RagModel"]]), "says that it is a ['RagModel']"),
+        (_config(n_docs=0), "config.json is damaged"),
+        (_config(max_combined_length=-5), "config.json is damaged"),
+        (_config(title_sep=5), "must be texts without braces"),
+        (_config(doc_sep=" {text} "), "must be texts without braces"),
+        (_config_of("generator", model_type=["bart"]), "config.json is missing or damaged"),
+        (_config_of("generator", d_model="wide"), "config.json is missing or damaged"),
+        (_config_of("question_encoder", hidden_size="wide"), "cannot be loaded"),
     ],
 )
 def test_what_cannot_be_read_is_refused_in_words(theirs: Path, tmp_path: Path, damage: Any, words: str) -> None:
@@ -331,10 +375,65 @@ def test_an_export_never_writes_over_anything(ours: Path, tmp_path: Path) -> Non
     assert (tmp_path / "taken" / "notes.txt").read_text() == "mine"
 
 
+def test_an_export_goes_where_a_link_leads_and_nothing_beside_it_is_touched(
+    ours: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "model.partial").mkdir()
+    (tmp_path / "model.partial" / "notes.txt").write_text("mine")
+    (tmp_path / "link").symlink_to("model")  # that is not there yet
+    export_rag(ours, tmp_path / "link")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "model" / "config.json").is_file()
+    (tmp_path / "circle").symlink_to("circle")
+    with pytest.raises(ResourceError, match="cannot be made"):
+        export_rag(ours, tmp_path / "circle")
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    with pytest.raises(CheckpointError, match="is the folder you are in"):
+        export_rag(ours, Path())
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["circle", "here", "link", "model", "model.partial"]
+    assert (tmp_path / "model.partial" / "notes.txt").read_text() == "mine"
+
+
+@pytest.fixture
+def full_disk() -> Iterator[None]:
+    """No file can grow beyond 20 kB."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, before[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+@pytest.mark.usefixtures("full_disk")
+def test_a_full_disk_is_said_in_words_and_leaves_no_half_file(theirs: Path, ours: Path, tmp_path: Path) -> None:
+    checkpoint, model, encoder = loaded(ours)
+    for write in (
+        lambda: import_rag(theirs, tmp_path / "imported", "rag-sequence"),
+        lambda: export_rag(ours, tmp_path / "exported"),
+        lambda: save_checkpoint(tmp_path / "saved", model, encoder, checkpoint.card),
+    ):
+        with pytest.raises(ResourceError, match="make room on its disk"):
+            write()
+    assert not [path for path in tmp_path.rglob("*") if path.suffix in (".safetensors", ".tmp")]
+    assert not (tmp_path / "exported").exists()
+
+
+@pytest.mark.parametrize("lost", ["generator/tokenizer.json", "generator/config.json", "question_encoder/config.json"])
+def test_a_checkpoint_that_lost_a_file_is_not_exported(ours: Path, tmp_path: Path, lost: str) -> None:
+    folder = copied(ours, tmp_path / "ours")
+    (folder / lost).unlink()
+    with pytest.raises(CheckpointError, match=f"{lost} is missing or damaged"):
+        export_rag(folder, tmp_path / "exported")
+
+
+def test_double_blanks_of_separators_are_single_ones_as_theirs_makes_them(tmp_path: Path) -> None:
+    write_hf_rag(tmp_path / "theirs", title_sep="  /  ", doc_sep=" // ")
+    card, _ = import_rag(tmp_path / "theirs", tmp_path / "ours", "rag-sequence")
+    assert card.layout == "{title} / {text} // {question}"
+
+
 def test_an_export_that_transformers_would_change_is_not_kept(ours: Path, tmp_path: Path) -> None:
     """A tensor that no model of theirs has stands for all that the two may come to differ in."""
-    from safetensors.torch import load_file, save_file
-
     folder = copied(ours, tmp_path / "ours")
     weights = load_file(folder / "generator" / "model.safetensors")
     save_file({**weights, "stray": torch.zeros(1)}, folder / "generator" / "model.safetensors", {"format": "pt"})

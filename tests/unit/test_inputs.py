@@ -47,6 +47,23 @@ def test_only_the_passage_text_is_cut_and_cuts_are_counted(t5: GeneratorTokenize
     assert text_of(t5, inputs.input_ids[0, 1].tolist()) == "lyon / a b // who is the capital"
 
 
+@pytest.mark.parametrize("blank", ["\n", "\N{NO-BREAK SPACE}"])
+def test_white_space_of_the_passage_is_cut_with_it(blank: str) -> None:
+    """A token of nothing but white space is passage text like any other."""
+    tokenizer = byte_level_bpe()
+    text = f"{blank}the end{blank}of{blank} the sea{blank}"
+    nothing = assemble(["who"], [[("king", "")]], DEFAULT_LAYOUT, tokenizer, 60)
+    shortest = int(nothing.attention_mask.sum())
+    row = assemble(["who"], [[("king", text)]], DEFAULT_LAYOUT, tokenizer, shortest)
+    assert tokenizer.decode(row.input_ids[0, 0].tolist()).split() == ["king", "/", "//", "who"]
+    assert row.truncated == (1,)
+    for limit in range(shortest, 60):  # from its end: what is left is how the passage begins
+        left = assemble(["who"], [[("king", text)]], DEFAULT_LAYOUT, tokenizer, limit)
+        shown = tokenizer.decode(left.input_ids[0, 0].tolist())
+        kept = shown.removeprefix("king / ").removesuffix("// who").removesuffix(" ")
+        assert text.startswith(kept.rstrip("\N{REPLACEMENT CHARACTER}"))  # the first byte of two
+
+
 def test_a_passage_may_be_cut_to_nothing_but_a_question_never(t5: GeneratorTokenizer) -> None:
     inputs = assemble(["who is"], [[("paris", "a b c")]], DEFAULT_LAYOUT, t5, 6)
     assert text_of(t5, inputs.input_ids[0, 0].tolist()) == "paris / // who is"
@@ -112,17 +129,24 @@ def test_the_least_used_texts_are_forgotten_first() -> None:
         seen.extend(texts)
         return [TokenizedText(np.array([len(text)]), np.zeros((1, 2), np.int64)) for text in texts]
 
-    cache = TokenCache(tokenize, max_characters=6)
-    for text in ("aaa", "bb", "aaa", "cc", "aaa", "bb", "far too long"):
+    cache = TokenCache(tokenize, max_bytes=1100)  # two short ones
+    for text in ("aaa", "bb", "aaa", "cc", "aaa", "bb", "far too long" * 50):
         assert cache.tokens([text])[0].ids.tolist() == [len(text)]
-    assert seen == ["aaa", "bb", "cc", "bb", "far too long"]
+    assert seen == ["aaa", "bb", "cc", "bb", "far too long" * 50]
     assert cache.tokens(["bb", "bb"])[1].ids.tolist() == [2]
     assert seen[-1] == "bb"
 
 
+def test_what_short_texts_take_beside_their_characters_counts() -> None:
+    tokenizer = byte_level_bpe()
+    cache = TokenCache(tokenizer._encode_parts, max_bytes=100_000)
+    cache.tokens([f" {number}" for number in range(1000)])
+    assert 100 < len(cache._kept) < 200
+
+
 def test_threads_that_share_a_cache_get_the_same_rows() -> None:
     tokenizer = byte_level_bpe()
-    tokenizer._cache = TokenCache(tokenizer._encode_parts, max_characters=400)  # so small that it forgets all the time
+    tokenizer._cache = TokenCache(tokenizer._encode_parts, max_bytes=2000)  # so small that it forgets all the time
     batches = [([f"who is {number % 7}?"], [[("title", f"text {number % 11}. " * 3)]]) for number in range(200)]
 
     def rows(batch: tuple[list[str], list[list[tuple[str, str]]]]) -> list[int]:

@@ -1,7 +1,7 @@
 """A head over the decoder's last state: against plain loops, in both families, trained, saved and refused."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from rag.modeling.models import Family, RagModel
 from rag.pipeline import answer_questions
 from rag.records import Question
 from rag.training.checkpoint import HEAD, ModelCard, load_checkpoint, save_checkpoint
-from rag.training.examples import task_examples
+from rag.training.examples import Example, task_examples
 from rag.training.loop import Trainer
 from tests.support import oracle
 from tests.support.tiny_encoders import encoder_config
@@ -70,9 +70,9 @@ def _naive(model: RagModel, inputs: GeneratorInputs) -> Iterator[list[list[float
 @pytest.mark.parametrize("family", ["rag-sequence", "rag-token"])
 def test_loss_probabilities_and_posterior_equal_plain_loops(model: RagModel, family: Family) -> None:
     model.family = family
-    inputs, gold = _inputs(), [2, 0]
+    inputs, gold, names = _inputs(), [2, 0], [list(LABELS)[label] for label in (2, 0)]
     scores, found = torch.tensor(SCORES, dtype=torch.float64, requires_grad=True), torch.tensor(FOUND)
-    loss = model.label_loss(inputs, scores, model.generator.targets(CLAIMS), torch.tensor(gold), found)
+    loss = model.label_loss(inputs, scores, model.generator.targets(CLAIMS), names, found)
     with torch.no_grad():
         encoded = model.generator.encode(inputs.input_ids.flatten(0, 1), inputs.attention_mask.flatten(0, 1))
         given = classify_by_head(model, encoded, prior_logprobs(scores, found), CLAIMS, list(LABELS))
@@ -96,7 +96,7 @@ def test_a_new_head_finds_all_labels_equally_likely_and_learns_from_the_first_st
         "rag-token", model.generator, head=LabelHead(list(LABELS), model.generator.config.d_model).double()
     )
     scores = torch.tensor(SCORES, dtype=torch.float64)
-    loss = fresh.label_loss(_inputs(), scores, fresh.generator.targets(CLAIMS), torch.tensor([0, 1])).per_example
+    loss = fresh.label_loss(_inputs(), scores, fresh.generator.targets(CLAIMS), list(LABELS)[:2]).per_example
     assert loss.tolist() == pytest.approx([math.log(3)] * 2)
     loss.sum().backward()
     assert fresh.head is not None
@@ -111,20 +111,25 @@ QUESTIONS = [
 ]
 
 
-def _trained(folder: Path, family: str, **options: object) -> tuple[Trainer, list[float]]:
+def _texts() -> list[Example]:
+    qa = TaskConfig(reader="open-qa", test="t")
+    return task_examples("qa", qa, [Question("q", "open-qa", "the capital of peru", ("a",))])
+
+
+def _trained(
+    folder: Path, family: str, order: Iterable[str] = LABELS, **options: object
+) -> tuple[Trainer, list[float]]:
     given: dict[str, object] = {
         "family": family, "corpus": None if family == "closed-book" else "c", "tasks": {"fever": 1}, "n_docs": 2,
         "steps": 30, "batch_size": 3, "learning_rate": 2e-2, "dropout": False, "checkpoint_every": 10,
     }  # fmt: skip
     rag = tiny_rag(folder, family)  # type: ignore[arg-type]
-    rag.model.head = LabelHead(list(LABELS), rag.model.generator.config.d_model)
+    rag.model.head = LabelHead(list(order), rag.model.generator.config.d_model)
     settings = ModelConfig.model_validate({**given, **options})
     trainer = Trainer(rag.model, settings, rag.layout, rag.max_source_tokens, 7, rag.retriever)
     examples = {"fever": task_examples("fever", TASK, QUESTIONS)}
     if "qa" in settings.tasks:
-        qa = TaskConfig(reader="open-qa", test="t")
-        asked = [Question("q", "open-qa", "the capital of peru", ("a",))]
-        examples["qa"] = task_examples("qa", qa, asked)
+        examples["qa"] = _texts()
     return trainer, [step.loss_per_example for step in trainer.train(examples, folder)]
 
 
@@ -156,11 +161,62 @@ def test_claims_and_texts_are_trained_in_one_mixture(tmp_path: Path) -> None:
     assert losses[-1] < 0.5 * losses[0]
 
 
+@pytest.mark.parametrize("size", [4, 8])
+@pytest.mark.parametrize("claims", [1, 2, 3])
+def test_a_mixed_batch_is_the_sum_of_its_claims_and_its_texts(tmp_path: Path, size: int, claims: int) -> None:
+    trainer, _ = _trained(tmp_path, "rag-token", tasks={"fever": 2, "qa": 1}, max_grad_norm=1e6, steps=2)
+    of_fever, of_qa = task_examples("fever", TASK, QUESTIONS), _texts()
+    kinds = [of_fever if number % 4 < claims else of_qa for number in range(size)]
+    batch = [kind[number % len(kind)] for number, kind in enumerate(kinds)]
+    trained = [parameter for parameter in trainer.model.parameters() if parameter.requires_grad]
+    alone = [
+        trainer.batch_loss(kind).per_example.sum()
+        for kind in ([one for one in batch if one.label], [one for one in batch if not one.label])
+    ]
+    expected = torch.autograd.grad(sum(alone, torch.zeros(())) / size, trained, allow_unused=True)
+    step = trainer.step(0, batch, trainer.optimizer())
+    assert step.loss_per_example == pytest.approx(sum(loss.item() for loss in alone) / size, rel=1e-5)
+    scale = max(gradient.abs().max().item() for gradient in expected if gradient is not None)
+    for parameter, gradient in zip(trained, expected, strict=True):
+        assert (parameter.grad is None) == (gradient is None)
+        if gradient is not None:
+            torch.testing.assert_close(parameter.grad, gradient, rtol=1e-3, atol=1e-5 * scale)
+
+
+def test_a_loss_of_labels_wants_one_for_each_question(model: RagModel) -> None:
+    fresh = RagModel("rag-token", model.generator, head=LabelHead(list(LABELS), model.generator.config.d_model))
+    scores = torch.tensor(SCORES, dtype=torch.float64)
+    with pytest.raises(ValueError, match="2 questions, 2 claims and 1 labels; give one of each"):
+        fresh.label_loss(_inputs(), scores, fresh.generator.targets(CLAIMS), list(LABELS)[:1])
+
+
+def test_a_head_of_another_width_is_refused(tmp_path: Path) -> None:
+    LabelHead(["A", "B"], 99).save(tmp_path / HEAD)
+    assert LabelHead.load(tmp_path / HEAD, ["A", "B"], 99).linear.in_features == 99
+    with pytest.raises(CheckpointError, match="is no head of the labels A, B over 16 numbers"):
+        LabelHead.load(tmp_path / HEAD, ["A", "B"], 16)
+
+
 def test_a_model_without_the_head_of_a_task_is_refused_in_words(tmp_path: Path) -> None:
     rag = tiny_rag(tmp_path, "rag-token")
     with pytest.raises(ConfigError, match="this model has none: train it on a task with classification = 'head'"):
         list(answer_questions(rag, TASK, QUESTIONS))
-    with pytest.raises(ConfigError, match="has the labels A, B, the model's head B, A; use the same"):
-        require_head(LabelHead(["B", "A"], 2), ["A", "B"])
+    with pytest.raises(ConfigError, match="has the labels A, B, the model's head B, C; use the same"):
+        require_head(LabelHead(["B", "C"], 2), ["A", "B"])
     with pytest.raises(ValueError, match="is for a task with labels"):
         TaskConfig(reader="open-qa", test="t", classification="head")
+
+
+def test_the_order_of_labels_in_the_study_changes_no_probability(model: RagModel, tmp_path: Path) -> None:
+    inputs, backwards = _inputs(), list(LABELS)[::-1]
+    with torch.no_grad():
+        encoded = model.generator.encode(inputs.input_ids.flatten(0, 1), inputs.attention_mask.flatten(0, 1))
+        prior = prior_logprobs(torch.tensor(SCORES, dtype=torch.float64), torch.tensor(FOUND))
+        given, turned = (classify_by_head(model, encoded, prior, CLAIMS, order) for order in (list(LABELS), backwards))
+    assert not torch.equal(given.probs, given.probs.flip(1))
+    torch.testing.assert_close(turned.probs, given.probs.flip(1))
+    torch.testing.assert_close(turned.posterior_probs, given.posterior_probs.flip(1))
+    trainer, _ = _trained(tmp_path, "rag-token", order=backwards)
+    rag = replace(tiny_rag(tmp_path, "rag-token"), model=trainer.model, retriever=trainer.retriever)
+    made = answer_questions(rag, TASK, QUESTIONS)
+    assert [one.text for one in made] == [question.answers[0] for question in QUESTIONS]

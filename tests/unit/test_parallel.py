@@ -33,6 +33,21 @@ def test_results_come_in_the_order_of_the_items(threads: int) -> None:
     assert torch.get_num_threads() == threads
 
 
+@pytest.mark.usefixtures("threads")
+def test_no_more_is_begun_than_may_wait_to_be_taken() -> None:
+    begun: list[int] = []
+
+    def work(number: int) -> int:
+        begun.append(number)
+        return number
+
+    for number, found in enumerate(on_threads(work, range(9), at_once=2)):
+        time.sleep(0.002)  # as long as it takes to begin more, if that were allowed
+        assert found == number
+        assert len(begun) <= number + 2
+    assert sorted(begun) == list(range(9))
+
+
 def test_an_error_comes_through_and_the_threads_are_given_back(threads: int) -> None:
     with pytest.raises(ZeroDivisionError):
         list(on_threads(lambda number: 1 // number, [1, 0, 1]))

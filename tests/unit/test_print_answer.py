@@ -1,10 +1,16 @@
 """An answer on a terminal of 100 columns."""
 
+from collections.abc import Sequence
+
 import pytest
 
-from flows.ask_model import Asked
+from flows.ask_model import Asked, Search
 from flows.print_answer import print_answer, snippet
-from rag.records import Candidate, Prediction, RetrievedPassage, TokenEvidence
+from flows.result_tables import print_search
+from rag.records import Candidate, LabelProb, Passage, Prediction, RetrievedPassage, TokenEvidence
+from rag.retrieval.results import SearchResult
+from rag.retrieval.retriever import Retrieved, with_passages
+from tests.support.tiny_rag import Rows
 
 LONG = " ".join(f"word{number}" for number in range(60)) + " Lima stands here " + "and on " * 30
 PASSAGES = (
@@ -69,3 +75,47 @@ def test_a_snippet_is_where_the_answer_stands() -> None:
     assert snippet(LONG, "Lima").startswith("… ")
     assert snippet(LONG, "Cusco").startswith("word0 word1")
     assert snippet("all of it", "of") == "all of it"
+    assert snippet("İ" * 30 + " a b c d e f g h Lima i j k l m", "lima", words=3) == "… h Lima i …"
+    assert snippet("this is " + "a " * 60 + "it stands", "IT", words=2) == "… a it …"  # no part of another word
+
+
+def test_a_label_comes_with_the_probability_of_every_label(capsys: pytest.CaptureFixture[str]) -> None:
+    labels = (LabelProb("REFUTES", 0.2), LabelProb("SUPPORTS", 0.8))
+    print_answer(ASKED._replace(prediction=MADE._replace(candidates=(), label_probs=labels)), candidates=5)
+    shown = capsys.readouterr().out
+    assert "The probability of every label:\n        0.80  SUPPORTS\n        0.20  REFUTES\n" in shown
+    assert "distinct" not in shown
+
+
+def test_what_is_not_as_in_training_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    print_answer(ASKED._replace(caveat="the model was trained with other passages"))
+    assert "caution: the model was trained with other passages" in capsys.readouterr().out.splitlines()
+
+
+class _Finds:
+    """A retriever that finds one passage, whatever it is asked."""
+
+    def __init__(self, passage: Passage) -> None:
+        self._passages = Rows([passage])
+
+    def retrieve(self, questions: Sequence[str], n_docs: int) -> Retrieved:
+        found = SearchResult.empty(len(questions), n_docs)
+        found.mask[:] = True
+        return with_passages(found, self._passages)
+
+    def finds(self, questions: Sequence[str]) -> list[bool]:
+        return [True] * len(questions)
+
+
+def test_no_text_of_others_reaches_the_terminal_as_a_command(capsys: pytest.CaptureFixture[str]) -> None:
+    evil = "\x1b[2JLima\x07\x9b"
+    passage = PASSAGES[0]._replace(title=evil, text=f"text {evil}")
+    tokens, candidates = (TokenEvidence(evil, (1.0,)),), (Candidate(evil, -1.0),)
+    labels = (LabelProb(evil, 1.0),)
+    made = MADE._replace(text=evil, retrieved=(passage,), tokens=tokens, candidates=candidates)
+    for one in (made, made._replace(label_probs=labels), made._replace(error=evil)):
+        print_answer(ASKED._replace(prediction=one, caveat=evil), candidates=2)
+    print_search(Search("c", "bm25", _Finds(Passage("w:1:0", evil, evil, 1, 1)), {"w": ""}), [evil], 1)
+    shown = capsys.readouterr().out
+    assert shown.count("Lima") > 10
+    assert not {"\x1b", "\x07", "\x9b"} & {*shown}

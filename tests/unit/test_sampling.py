@@ -11,7 +11,7 @@ from transformers import TemperatureLogitsWarper, TopKLogitsWarper, TopPLogitsWa
 
 from rag.config import TaskConfig
 from rag.decoding.hypotheses import Hypotheses, SampleOptions
-from rag.decoding.sampling import narrow, sample
+from rag.decoding.sampling import narrow, pick, sample
 from rag.modeling.generator import EncodedPassages, Generator
 from rag.modeling.marginalize import marginalize_token, posterior_logprobs, prior_logprobs
 from rag.modeling.models import Family
@@ -206,3 +206,11 @@ def test_limits(generator: Generator) -> None:
 def test_options_out_of_range_are_refused(options: dict[str, float]) -> None:
     with pytest.raises(ValueError, match=next(iter(options))):
         SampleOptions(**options)
+
+
+@pytest.mark.parametrize("temperature", [1e-3, 1e-20, 5e-324])
+def test_near_a_temperature_of_0_the_most_probable_token_is_drawn(temperature: float) -> None:
+    scores = torch.tensor([[[0.4, 0.0, 0.6]] * 3]).log()
+    numbers = torch.tensor([[0.001, 0.5, 0.999]], dtype=torch.float64)
+    for options in (SampleOptions(temperature=temperature), SampleOptions(temperature=temperature, top_p=0.5)):
+        assert pick(narrow(scores, options), numbers).tolist() == [[2, 2, 2]]

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from reports.errors import StoreError
+from reports.runs import metrics_of
 from reports.session import Session
 from reports.store import Store
 from tests.support.report_fixture import RUN, filled_store
@@ -249,6 +250,36 @@ def test_a_file_from_before_a_column_gains_it_and_keeps_its_rows(store: Store) -
         ("other", 0, 1, True),
     ]
     assert store.query("SELECT count(*) FROM dropped_templates").rows == [(0,)]
+
+
+@pytest.mark.parametrize("with_writer", [True, False])
+def test_results_of_an_older_build_are_read_before_anything_is_written(tmp_path: Path, with_writer: bool) -> None:
+    store = filled_store(tmp_path)
+    expected = metrics_of(store, RUN)
+    files = [store.path, store.folder / "writer" / "results.duckdb"]
+    for file in files:
+        with duckdb.connect(str(file)) as connection:
+            for view in ("v_n_docs_sweep", "v_calibration", "v_checks"):
+                connection.execute(f"DROP VIEW {view}")
+            connection.execute("DROP TABLE n_docs_sweep")
+            connection.execute("ALTER TABLE predictions DROP COLUMN label_probs_json")
+            connection.execute("UPDATE schema_version SET schema_sha256 = 'of the time before'")
+    if not with_writer:
+        shutil.rmtree(files[1].parent)
+    found = metrics_of(Store(tmp_path), RUN)
+    assert found == [row for row in expected if not row.get("n_docs")]
+    assert store.query("SELECT count(label_probs_json) FROM predictions").rows == [(0,)]
+    assert store.query("SELECT * FROM v_n_docs_sweep").rows == []
+
+
+def test_an_older_build_that_cannot_be_brought_up_to_date_says_why(tmp_path: Path) -> None:
+    store = filled_store(tmp_path)
+    shutil.rmtree(store.folder / "writer")
+    (store.folder / "writer").write_text("", encoding="utf-8")
+    with duckdb.connect(str(store.path)) as connection:
+        connection.execute("UPDATE schema_version SET schema_sha256 = 'of the time before'")
+    with pytest.raises(StoreError, match="is of another build and was not brought up to date: cannot write results to"):
+        store.query("SELECT 1")
 
 
 def test_a_folder_with_only_the_published_file_goes_on_from_it(filled: Store, tmp_path: Path) -> None:

@@ -2,10 +2,12 @@
 
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from flows.corpora import Corpus, require_rows
 from rag.config import Bm25Config, HybridConfig, IndexConfig, IndexKind, RetrieverKind, TaskConfig, parse_study
 from rag.errors import ConfigError, DataError
 from rag.pipeline import answer_questions
@@ -117,8 +119,9 @@ def _study(index: dict[str, object], hybrid: dict[str, object], **model: object)
 @pytest.mark.parametrize(
     ("index", "hybrid", "retriever", "advice"),
     [
-        ({"kind": "hnsw", "ef_search": 60}, {}, "dense", "raise index.ef_search or index.rerank by 6 "),
-        ({"kind": "ivf-pq", "rerank": 60}, {}, "dense", "raise index.ef_search or index.rerank by 6 "),
+        ({"kind": "hnsw", "ef_search": 60}, {}, "dense", "raise index.ef_search by 6 "),
+        ({"kind": "ivf-pq", "rerank": 60}, {}, "dense", "raise index.rerank by 6 "),
+        ({"kind": "auto", "ef_search": 60}, {}, "dense", "raise index.ef_search and index.rerank by 6 "),
         ({}, {"candidates": 49}, "hybrid", "raise hybrid.candidates by 1 "),
     ],
 )
@@ -129,6 +132,38 @@ def test_a_sweep_that_would_search_otherwise_is_refused(
     with pytest.raises(ConfigError, match=advice):
         _study(index, hybrid, retriever=retriever, sweep_n_docs=[5, 50])
     _study({"kind": "flat"}, {"candidates": 50}, retriever=retriever, sweep_n_docs=[50])
+
+
+@pytest.mark.parametrize(("task", "calibrate"), [("qa.5", False), ("f.dev", True)])
+def test_two_predictions_of_one_name_are_refused(task: str, calibrate: bool) -> None:
+    """What a sweep and a calibration add to the name of a task could be the name of another task."""
+
+    def study(n_docs: int, calibrate: bool) -> None:
+        labels = {"SUPPORTS": "a", "REFUTES": "b"}
+        fever = {"reader": "fever", "test": "t", "dev": "d", "labels": labels, "calibrate": calibrate}
+        qa = {"reader": "open-qa", "test": "t"}
+        own = {"corpus": "c", "tasks": {"qa": 1, "f": 1, task: 1}, "sweep_n_docs": [n_docs, n_docs]}
+        parse_study(
+            {
+                "name": "x",
+                "title": "x",
+                "sources": {"s": {"path": "s.xml"}},
+                "corpora": {"c": ["s"]},
+                "tasks": {"qa": qa, "f": fever, task: qa},
+                "models": {"m": {"family": "rag-token", **own}},
+            }
+        )
+
+    study(4, calibrate=False)
+    with pytest.raises(ConfigError, match=f"two sets of predictions would be called 'm.{task}'"):
+        study(5, calibrate)
+
+
+def test_a_corpus_of_fewer_passages_than_the_sweep_asks_for_is_named() -> None:
+    corpus = Corpus("wiki", "bm25", tuple(SimpleNamespace(counts={"rows_out": n}) for n in (30, 10)), (), None, None)  # type: ignore[arg-type]
+    require_rows("models.m.sweep_n_docs", 40, corpus)
+    with pytest.raises(ConfigError, match=r"m.sweep_n_docs asks for 41 passages and the corpus 'wiki' has 40; ask"):
+        require_rows("models.m.sweep_n_docs", 41, corpus)
 
 
 def test_closed_book_has_no_sweep() -> None:
