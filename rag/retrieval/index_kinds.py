@@ -19,7 +19,7 @@ LIST_PASSES, LIST_SAMPLE = 16, 64  # over vectors that lists are learned from, a
 _ROWS_PER_LIST = 160  # at least; with 1-bit codes the lists' centroids then stay under a sixth of the index
 _LISTS_PER_ROOT = 6
 _BUILD_SHARE = 1.25
-_COPIES = 2  # of a block of rows: as read, and as numbers
+_COPIES = 2  # of a block of rows: as read, and as numbers; one more where several threads compare them
 _COMPARED = 1024  # centroids that FAISS compares a block with at once
 _LEARNING = 20  # bytes of a number of a centroid while lists are learned: centroids, sums, and what a block adds
 
@@ -181,7 +181,7 @@ def build_bytes(kind: IndexKind, n: int, dim: int, config: IndexConfig) -> int:
     times = 2 if look == "lists" else 1  # lists hold residuals beside what they learn from
     sample = times * row_bytes * min(n, SAMPLE_ROWS) if store in ("sq8", "pq") else 0
     lists = _LEARNING * dim * (nlist + min(nlist, rows)) + 4 * rows * min(nlist, _COMPARED)
-    learned = max(sample + books, lists) + times * _COPIES * row_bytes * rows
+    learned = max(sample + books, lists) + (1 + times * _COPIES) * row_bytes * rows
     filled = int(_BUILD_SHARE * index_bytes(kind, n, dim, config)) + books + _COPIES * row_bytes * rows
     return max(learned, filled)
 
